@@ -1,0 +1,50 @@
+# Everything sets itself up: a virtual environment in .venv, made from PyPI, and nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
+export SPARK_LOCAL_IP ?= 127.0.0.1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-long lint bench docs clean java
+
+help: ## Show what there is to make
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Penstock needs Python 3.11 or newer. Install it and run: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
+	  { echo "No virtual environment could be made. On Debian or Ubuntu: apt-get install python3-venv"; exit 2; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(READY)
+
+java: $(READY)
+	@$(BIN)/penstock doctor --only java --quiet
+
+demo: $(READY) java ## Run the demonstration on local Spark, about a minute and a half
+	@$(BIN)/penstock demo
+
+test: $(READY) java lint ## Run linters and the quick suites
+	$(BIN)/python -m pytest -q
+
+test-long: $(READY) java ## Run the suites that take longer: faults, clusters, a database
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[postgres-tests]' || true
+	$(BIN)/python -m pytest -q -m 'slow or cluster or postgres'
+
+lint: $(READY) ## Check style, types and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+bench: $(READY) java ## Measure the engine beside hand-written Spark
+	$(BIN)/python benchmarks/engine.py
+
+docs: $(READY) ## Build the documentation into site/
+	$(BIN)/mkdocs build --strict --quiet
+
+clean: ## Remove what was built, and the virtual environment
+	rm -rf $(VENV) site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse penstock-demo

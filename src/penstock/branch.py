@@ -1,0 +1,110 @@
+"""Branches: how streams hang together, and the topology that some of them make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from penstock.topology.dag import Topology, sinkless
+from penstock.topology.explain import Format, explain
+from penstock.topology.operators import Operator, Output
+
+Unused = Literal["error", "ignore"]
+
+
+class Branch:
+    """An operator with the branches that it comes from and those that go on from it."""
+
+    def __init__(
+        self, operator: Operator, parents: Sequence[Branch], *, is_named: bool, is_dry: bool = False
+    ) -> None:
+        self._operator = operator
+        self._parents = tuple(parents)
+        self._children: list[Branch] = []
+        self._is_named = is_named
+        for parent in () if is_dry else self._parents:
+            parent._children.append(self)
+
+    def explain(self, format: Format = "text") -> str:
+        """Show the operators up to here, their components, and what runs where."""
+        return explain(build_topology([self._ended()], unused="ignore"), format)
+
+    def _ended(self) -> Outlet:
+        """Return an outlet for this branch, to look at and not to run."""
+        end = Output(name="here", schema=self._operator.schema, sink=_Nowhere())
+        return Outlet(end, [self], is_named=False, is_dry=True)
+
+    def _upstream(self) -> list[Branch]:
+        """Return this and all it comes from, in an order that the same code always gives."""
+        order: dict[Branch, None] = {}
+
+        def visit(current: Branch) -> None:
+            if current not in order:
+                for parent in current._parents:
+                    visit(parent)
+                order[current] = None
+
+        visit(self)
+        return list(order)
+
+
+class Outlet(Branch):
+    """A branch that ends in a sink: what ``run`` takes."""
+
+    def _ended(self) -> Outlet:
+        return self
+
+
+class _Nowhere:
+    """Stands at the end of a branch that is only looked at."""
+
+    def describe(self) -> str:
+        return "not yet"
+
+
+def build_topology(outlets: Sequence[Outlet], unused: Unused = "error") -> Topology:
+    """Return the operators that lead to some sinks, every one with a name of its own.
+
+    A branch of the same streams that leads to no sink at all is an error, unless ``unused`` is
+    ``"ignore"``.
+    """
+    branches = list(dict.fromkeys(b for outlet in outlets for b in outlet._upstream()))
+    # Streams are named before sinks, so that adding a sink changes no stream's name.
+    branches.sort(key=lambda branch: isinstance(branch, Outlet))
+    if unused == "error":
+        for branch in branches:
+            _check_leads_somewhere(branch)
+    names = _names(branches)
+    return Topology(
+        replace(
+            branch._operator,
+            name=names[branch],
+            inputs=tuple(names[parent] for parent in branch._parents),
+        )
+        for branch in branches
+    )
+
+
+def _names(branches: Sequence[Branch]) -> dict[Branch, str]:
+    """Keep the names that were given; number those that were not."""
+    taken = {branch._operator.name for branch in branches if branch._is_named}
+    names: dict[Branch, str] = {}
+    for branch in branches:
+        name = hint = branch._operator.name
+        number = 1
+        while not branch._is_named and name in taken:
+            number += 1
+            name = f"{hint}_{number}"
+        taken.add(name)
+        names[branch] = name
+    return names
+
+
+def _check_leads_somewhere(branch: Branch) -> None:
+    for child in branch._children:
+        if isinstance(child, Outlet):
+            continue
+        if not child._children:
+            raise sinkless(child._operator)
+        _check_leads_somewhere(child)

@@ -1,0 +1,30 @@
+"""The policy that never changes its mind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.elasticity.decision import Decision
+from penstock.elasticity.observation import Observation
+from penstock.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    """Uses the same number of slots in every micro-batch: all there are, unless told otherwise.
+
+    >>> Static(3).decide(Observation(0, 0.0, 0.1, None, slots=8)).slots
+    3
+    """
+
+    slots: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.slots is not None and self.slots < 1:
+            raise ConfigurationError(f"Static({self.slots}) uses no slot. Write Static(1) or more.")
+
+    def decide(self, observation: Observation) -> Decision:
+        """Return the same number of slots whatever was seen."""
+        if self.slots is None:
+            return Decision(observation.slots, f"all {observation.slots} slots, always")
+        return Decision(self.slots, f"{self.slots} slots, always")

@@ -1,0 +1,81 @@
+"""The checkpoint directory: whose it is, and whether this topology may carry it on.
+
+Layout: ``query.json`` names the query and what its state depends on, ``commits/`` is the commit
+log, ``spark/`` is Spark's own checkpoint, ``journal/`` the event log.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass
+
+from penstock.engine.commit_log import CommitLog, parse_document
+from penstock.errors import CheckpointError
+from penstock.sinks.filesystem import HadoopFiles
+from penstock.topology.compatibility import Fingerprint, breaking_changes
+
+FORMAT = "penstock-query"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """An open checkpoint.
+
+    ``sources`` is the order in which Spark knows the sources, fixed when the query first started.
+    """
+
+    path: str
+    query_id: str
+    sources: tuple[str, ...]
+    log: CommitLog
+
+    @property
+    def spark_path(self) -> str:
+        """Where Spark keeps its offsets."""
+        return f"{self.path}/spark"
+
+
+def open_checkpoint(files: HadoopFiles, path: str, now: Fingerprint) -> Checkpoint:
+    """Open or create the checkpoint of a query, or say why this topology can't carry it on."""
+    path = files.qualify(path).rstrip("/")
+    identity = f"{path}/query.json"
+    text = files.read(identity)
+    if text is None:
+        return _create(files, path, identity, now)
+    document = parse_document(text, identity, FORMAT, VERSION)
+    try:
+        query_id = str(document["query_id"])
+        before = Fingerprint.from_json(document["fingerprint"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise CheckpointError(
+            f"'{identity}' has a field missing or wrong ({error!r}). Put it back from a copy, or "
+            "start with a new checkpoint directory."
+        ) from None
+    changes = breaking_changes(before, now)
+    if changes:
+        raise CheckpointError(
+            f"the checkpoint '{path}' was written by a topology that this one can't carry on: "
+            f"{'; '.join(changes)}. Undo that, or start with a new checkpoint directory."
+        )
+    return Checkpoint(path, query_id, before.sources, CommitLog(files, f"{path}/commits", query_id))
+
+
+def _create(files: HadoopFiles, path: str, identity: str, now: Fingerprint) -> Checkpoint:
+    there = set(files.list(path))
+    foreign = there & {"offsets", "commits", "spark", "metadata", "sources"}
+    if foreign:
+        raise CheckpointError(
+            f"'{path}' holds {', '.join(sorted(foreign))} but no query.json: it is the checkpoint "
+            "of another query or a damaged one. Give an empty directory as checkpoint."
+        )
+    query_id = str(uuid.uuid4())
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "query_id": query_id,
+        "fingerprint": now.to_json(),
+    }
+    files.write_atomic(identity, json.dumps(document, indent=1))
+    return Checkpoint(path, query_id, now.sources, CommitLog(files, f"{path}/commits", query_id))

@@ -1,0 +1,153 @@
+"""The commit log: one JSON record for every micro-batch, whole or not there at all.
+
+Reading a record runs no code: it is JSON, checked field by field.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from penstock.elasticity.decision import Decision
+from penstock.errors import CheckpointError
+from penstock.sinks.filesystem import HadoopFiles
+
+FORMAT = "penstock-commit"
+VERSION = 1
+KEPT_RECORDS = 100
+_NAME = re.compile(r"^(\d{12})\.json$")
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRecord:
+    """What a micro-batch leaves for the next one.
+
+    ``decision`` is the one that shaped the batch; ``watermarks_micros`` are by source.
+    """
+
+    query_id: str
+    batch_id: int
+    committed_at_seconds: float
+    decision: Decision
+    watermarks_micros: Mapping[str, int | None] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """Write it as a JSON document that names its own format and version."""
+        decision = asdict(self.decision) | {"tasks": dict(self.decision.tasks)}
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "query_id": self.query_id,
+            "batch_id": self.batch_id,
+            "committed_at_seconds": self.committed_at_seconds,
+            "decision": decision,
+            "watermarks_micros": dict(self.watermarks_micros),
+        }
+        return json.dumps(document, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str, file: str) -> CommitRecord:
+        """Read a record; ``file`` is named in the error when it is not one."""
+        document = parse_document(text, file, FORMAT, VERSION)
+        try:
+            decision = document["decision"]
+            return cls(
+                query_id=_typed(document, "query_id", str),
+                batch_id=_typed(document, "batch_id", int),
+                committed_at_seconds=float(document["committed_at_seconds"]),
+                decision=Decision(
+                    slots=_typed(decision, "slots", int),
+                    reason=_typed(decision, "reason", str),
+                    tasks={str(k): int(v) for k, v in decision["tasks"].items()},
+                ),
+                watermarks_micros={
+                    str(k): None if v is None else int(v)
+                    for k, v in document["watermarks_micros"].items()
+                },
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CheckpointError(
+                f"'{file}' is a commit record with a field missing or wrong ({error!r}). {WAY_OUT}"
+            ) from None
+
+
+WAY_OUT = (
+    "If a copy of the checkpoint exists, put the file back from it; otherwise start with a new "
+    "checkpoint directory: the query then reads its sources from the beginning."
+)
+
+
+def parse_document(text: str, file: str, form: str, version: int) -> dict[str, Any]:
+    """Read a JSON document of a checkpoint, or say what is wrong with the file and the way out."""
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise CheckpointError(f"'{file}' is cut short or damaged ({error}). {WAY_OUT}") from None
+    if not isinstance(document, dict) or document.get("format") != form:
+        raise CheckpointError(f"'{file}' was not written by Penstock ({form} expected). {WAY_OUT}")
+    if document.get("version") != version:
+        raise CheckpointError(
+            f"'{file}' has version {document.get('version')!r} and this Penstock reads version "
+            f"{version}. Run the query with the Penstock that wrote it, or a newer one."
+        )
+    return document
+
+
+def _typed(document: Mapping[str, Any], name: str, kind: type) -> Any:
+    value = document[name]
+    if type(value) is not kind:
+        raise TypeError(f"{name} is {value!r}")
+    return value
+
+
+class CommitLog:
+    """The records of a query, newest known, oldest deleted.
+
+    ``latest`` is kept in memory; the files are read only when a query starts.
+    """
+
+    def __init__(self, files: HadoopFiles, directory: str, query_id: str) -> None:
+        self._files = files
+        self._directory = directory
+        self._query_id = query_id
+        self.latest = self._load()
+
+    def is_committed(self, batch_id: int) -> bool:
+        """Whether a batch was committed by this run or an earlier one."""
+        return self.latest is not None and batch_id <= self.latest.batch_id
+
+    def check_follows(self, batch_id: int) -> None:
+        """Raise unless ``batch_id`` is the batch after the newest record."""
+        expected = self.latest.batch_id + 1 if self.latest else 0
+        if batch_id != expected:
+            raise CheckpointError(
+                f"Spark starts micro-batch {batch_id}, but the commit log in '{self._directory}' "
+                f"ends before micro-batch {expected}: records are missing. {WAY_OUT}"
+            )
+
+    def commit(self, record: CommitRecord) -> None:
+        """Write a record whole; from here on its batch is done."""
+        self._files.write_atomic(self._path(record.batch_id), record.to_json())
+        self.latest = record
+        if record.batch_id >= KEPT_RECORDS:
+            self._files.delete(self._path(record.batch_id - KEPT_RECORDS))
+
+    def _path(self, batch_id: int) -> str:
+        return f"{self._directory}/{batch_id:012d}.json"
+
+    def _load(self) -> CommitRecord | None:
+        matches = [_NAME.match(name) for name in self._files.list(self._directory)]
+        batches = sorted(int(match.group(1)) for match in matches if match)
+        if not batches:
+            return None
+        path = self._path(batches[-1])
+        record = CommitRecord.from_json(self._files.read(path) or "", path)
+        if record.query_id != self._query_id or record.batch_id != batches[-1]:
+            raise CheckpointError(
+                f"'{path}' belongs to another query or batch (query {record.query_id}, batch "
+                f"{record.batch_id}). {WAY_OUT}"
+            )
+        return record

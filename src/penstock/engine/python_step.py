@@ -1,0 +1,247 @@
+"""What runs in a Spark Python worker: a chain of the user's functions, measured, errors caught.
+
+Neighbouring Python operators run in one step, so their rows cross from the JVM to Python once.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import pyarrow as pa
+
+from penstock.engine.rows import WrongValue, as_json, row_problem, to_columns, to_rows
+from penstock.topology.operators import OnError
+
+FAILED = "_penstock_failed"
+LETTER_FIELDS = ("operator", "error", "message", "row", "traceback")
+FAILURE_TYPE = pa.struct([(name, pa.string()) for name in LETTER_FIELDS])
+ERROR_MARK = "PENSTOCK-ROW-ERROR "
+ROW_LIMIT_BYTES = 1_024
+
+
+class RowFailed(Exception):
+    """Stops the query: its text carries the failure to the driver as JSON on one line."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one operator did in one task."""
+
+    rows_in: int = 0
+    rows_out: int = 0
+    busy_nanos: int = 0
+    failures: dict[str, int] = field(default_factory=dict)
+
+
+Failures = list[dict[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class RowsCall:
+    """Calls the user's function once for every row."""
+
+    operator: str
+    function: Callable[[dict[str, Any]], Any]
+    schema: pa.Schema
+    on_error: OnError
+
+    def __call__(self, batch: pa.RecordBatch, failures: Failures) -> pa.RecordBatch:
+        """Return the rows that came out; add those that failed to ``failures``."""
+        rows = to_rows(batch)
+        results: list[Any] = []
+        parents: list[int] = []
+        function, keep, remember = self.function, results.append, parents.append
+        for number, row in enumerate(rows):
+            try:
+                result = function(row)
+            except Exception as error:
+                # The function may have changed the dict; the letter holds the row as it came.
+                self._fail(batch, number, error, failures)
+                continue
+            if type(result) is dict:
+                keep(result)
+                remember(number)
+            elif result is not None:
+                self._keep_several(batch, number, result, results, parents, failures)
+        try:
+            return to_columns(results, self.schema)
+        except WrongValue:
+            return self._without_bad_rows(batch, results, parents, failures)
+
+    def _keep_several(
+        self,
+        batch: pa.RecordBatch,
+        number: int,
+        result: Any,
+        results: list[Any],
+        parents: list[int],
+        failures: Failures,
+    ) -> None:
+        several = result if isinstance(result, list | tuple) else [result]
+        if not all(isinstance(each, dict) for each in several):
+            found = type(result).__name__
+            problem = WrongValue(f"returned a {found}; return a dict, a list of dicts, or None")
+            self._fail(batch, number, problem, failures)
+            return
+        results.extend(several)
+        parents.extend([number] * len(several))
+
+    def _without_bad_rows(
+        self,
+        batch: pa.RecordBatch,
+        results: list[Any],
+        parents: list[int],
+        failures: Failures,
+    ) -> pa.RecordBatch:
+        problems: dict[int, str] = {}
+        for number, row in zip(parents, results, strict=True):
+            if number not in problems and (problem := row_problem(row, self.schema)):
+                problems[number] = problem
+        for number, problem in problems.items():
+            self._fail(batch, number, WrongValue(problem), failures)
+        # A row of which one result is bad is bad as a whole: it counts once, in one place.
+        good = [r for n, r in zip(parents, results, strict=True) if n not in problems]
+        return to_columns(good, self.schema)
+
+    def _fail(
+        self, batch: pa.RecordBatch, number: int, error: Exception, failures: Failures
+    ) -> None:
+        row = to_rows(batch.slice(number, 1))[0]
+        _take_failure(self.operator, self.on_error, row, error, failures)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchesCall:
+    """Calls the user's function once for every record batch."""
+
+    operator: str
+    function: Callable[[pa.RecordBatch], Any]
+    schema: pa.Schema
+    on_error: OnError
+
+    def __call__(self, batch: pa.RecordBatch, failures: Failures) -> pa.RecordBatch:
+        """Return what the function returned; a batch it fails on fails whole."""
+        try:
+            return self._conformed(self.function(batch))
+        except Exception as error:
+            rows = to_rows(batch)
+            if self.on_error == "fail":
+                _stop(self.operator, rows[:1], error)
+            for row in rows:
+                _take_failure(self.operator, self.on_error, row, error, failures)
+            return pa.RecordBatch.from_pylist([], schema=self.schema)
+
+    def _conformed(self, result: Any) -> pa.RecordBatch:
+        if not isinstance(result, pa.RecordBatch):
+            raise WrongValue(f"returned a {type(result).__name__}; return a pyarrow.RecordBatch")
+        arrays = []
+        for field_ in self.schema:
+            position = result.schema.get_field_index(field_.name)
+            if position < 0:
+                raise WrongValue(f"no value for column '{field_.name}'")
+            array = result.column(position)
+            if array.type != field_.type:
+                array = _cast(array, field_)
+            if array.null_count and not field_.nullable:
+                raise WrongValue(f"column '{field_.name}' may not be null")
+            arrays.append(array)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _cast(array: pa.Array, field_: pa.Field) -> pa.Array:
+    try:
+        return array.cast(field_.type, safe=True)
+    except (pa.ArrowException, ValueError) as error:
+        raise WrongValue(f"column '{field_.name}' is {field_.type}: {error}") from None
+
+
+Call = RowsCall | BatchesCall
+
+
+@dataclass(frozen=True, slots=True)
+class PythonStep:
+    """A chain of calls, as the function that ``mapInArrow`` wants.
+
+    ``report`` takes what the task did: the step's name, then a tally for every operator. With
+    ``sets_aside`` the rows that failed come out too, marked in a column of their own.
+    """
+
+    name: str
+    calls: tuple[Call, ...]
+    sets_aside: bool
+    report: Callable[[str, dict[str, Tally]], None]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run every record batch of a task through the chain."""
+        tallies = {call.operator: Tally() for call in self.calls}
+        try:
+            for batch in batches:
+                failures: Failures = []
+                out = batch
+                for call in self.calls:
+                    out = _measured(call, out, failures, tallies[call.operator])
+                if self.sets_aside:
+                    yield from _with_failures(out, failures)
+                else:
+                    yield out
+        finally:
+            self.report(self.name, tallies)
+
+
+def _measured(
+    call: Call, batch: pa.RecordBatch, failures: Failures, tally: Tally
+) -> pa.RecordBatch:
+    """Run one call: two looks at the clock a batch, not two a row."""
+    before = len(failures)
+    start = time.perf_counter_ns()
+    out = call(batch, failures)
+    tally.busy_nanos += time.perf_counter_ns() - start
+    tally.rows_in += batch.num_rows
+    tally.rows_out += out.num_rows
+    for failure in failures[before:]:
+        reason = failure["error"]
+        tally.failures[reason] = tally.failures.get(reason, 0) + 1
+    return out
+
+
+def _with_failures(batch: pa.RecordBatch, failures: Failures) -> Iterator[pa.RecordBatch]:
+    fields = [pa.field(f.name, f.type) for f in batch.schema]
+    schema = pa.schema([*fields, pa.field(FAILED, FAILURE_TYPE)])
+    if batch.num_rows:
+        marks = pa.nulls(batch.num_rows, FAILURE_TYPE)
+        yield pa.RecordBatch.from_arrays([*batch.columns, marks], schema=schema)
+    if failures:
+        empty = [pa.nulls(len(failures), f.type) for f in batch.schema]
+        marks = pa.array(failures, FAILURE_TYPE)
+        yield pa.RecordBatch.from_arrays([*empty, marks], schema=schema)
+
+
+def _take_failure(
+    operator: str, on_error: OnError, row: Any, error: Exception, failures: Failures
+) -> None:
+    if on_error == "fail":
+        _stop(operator, [row], error)
+    failures.append(_failure(operator, as_json(row), error))
+
+
+def _failure(operator: str, row: str, error: Exception) -> dict[str, str]:
+    # The first frame is ours; a person wants to see theirs.
+    frames = error.__traceback__.tb_next if error.__traceback__ else None
+    lines = traceback.format_exception(type(error), error, frames)
+    return {
+        "operator": operator,
+        "error": type(error).__name__,
+        "message": str(error),
+        "row": row,
+        "traceback": "".join(lines),
+    }
+
+
+def _stop(operator: str, rows: list[Any], error: Exception) -> NoReturn:
+    shown = as_json(rows[0], ROW_LIMIT_BYTES) if rows else "(none)"
+    raise RowFailed(ERROR_MARK + json.dumps(_failure(operator, shown, error))) from None

@@ -1,0 +1,164 @@
+"""A running query, as its owner sees it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.elasticity.decision import Decision
+from penstock.elasticity.observation import Observation
+from penstock.engine.failures import as_query_error
+from penstock.engine.progress import Progress, parse_progress
+from penstock.engine.runner import Runner
+from penstock.errors import PenstockError
+from penstock.journal.events import QueryStopped
+from penstock.journal.writer import JournalWriter
+from penstock.topology.dag import Topology
+from penstock.topology.explain import Format, explain
+
+State = Literal["running", "stopped", "failed"]
+_LOOK_EVERY_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class QueryStatus:
+    """What a query is doing now."""
+
+    state: State
+    batch_id: int | None = None
+    rows_in: int = 0
+    rows_per_second: float = 0.0
+    batch_seconds: float = 0.0
+    waiting_rows: int | None = None
+    slots: int = 0
+    watermarks_seconds: Mapping[str, float | None] = field(default_factory=dict)
+    last: Observation | None = None
+
+
+class Query:
+    """A topology that runs. Stop it with ``stop()``, wait for it with ``await_termination()``."""
+
+    def __init__(
+        self, spark_query: StreamingQuery, runner: Runner, journal: JournalWriter, journal_dir: str
+    ) -> None:
+        self._spark_query = spark_query
+        self._runner = runner
+        self._journal = journal
+        self._closed = False
+        self.journal_dir = journal_dir
+        runner.progress = self._progress
+
+    @property
+    def id(self) -> str:
+        """The query's identity, the same after a restart from its checkpoint."""
+        return self._runner.checkpoint.query_id
+
+    @property
+    def topology(self) -> Topology:
+        """What runs."""
+        return self._runner.topology
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the query still runs."""
+        return bool(self._spark_query.isActive)
+
+    def explain(self, format: Format = "text") -> str:
+        """Show operators, components, and what runs in the JVM and what in Python."""
+        return explain(self.topology, format)
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until the query ends, at most ``timeout`` seconds; raise what made it fail.
+
+        Returns whether it has ended.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self.is_active:
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                return False
+            try:
+                wait = _LOOK_EVERY_SECONDS if left is None else min(left, _LOOK_EVERY_SECONDS)
+                self._spark_query.awaitTermination(max(wait, 0.001))  # type: ignore[arg-type]
+            except StreamingQueryException:
+                break
+        self._close()
+        failure = self.exception()
+        if failure is not None:
+            raise failure
+        return True
+
+    def stop(self, timeout: float | None = 60.0) -> None:
+        """End the query after the micro-batch that is running.
+
+        After ``timeout`` seconds the batch is broken off; a restart runs it again from its start,
+        so nothing is lost or doubled either way.
+        """
+        got = self._runner.busy.acquire(timeout=-1 if timeout is None else timeout)
+        try:
+            self._spark_query.stop()
+        finally:
+            if got:
+                self._runner.busy.release()
+        self._close()
+
+    def exception(self) -> PenstockError | None:
+        """Return what made the query fail, or None."""
+        if self.is_active:
+            return None
+        cause = self._spark_query.exception()
+        if cause is None:
+            return None
+        return self._runner.failure or as_query_error(cause)
+
+    def status(self) -> QueryStatus:
+        """Return what the query is doing now."""
+        last, progress = self._runner.monitor.last, self._progress()
+        state: State = "running" if self.is_active else "stopped"
+        if not self.is_active and self._spark_query.exception() is not None:
+            state = "failed"
+        marks = self._runner.watermarks_micros
+        return QueryStatus(
+            state=state,
+            batch_id=last.batch_id if last else None,
+            rows_in=last.rows_in if last else 0,
+            rows_per_second=last.rows_in / last.batch_seconds if last else 0.0,
+            batch_seconds=last.batch_seconds if last else 0.0,
+            waiting_rows=_total(progress.waiting) if progress else None,
+            slots=self._runner.slots_in_use,
+            watermarks_seconds={
+                name: None if mark is None else mark / 1e6 for name, mark in marks.items()
+            },
+            last=last,
+        )
+
+    def decisions(self) -> list[Decision]:
+        """Return the decisions taken so far, oldest first, each with its reason."""
+        return list(self._runner.monitor.decisions)
+
+    def _progress(self) -> Progress | None:
+        java: Any = self._spark_query._jsq
+        report = java.lastProgress()
+        if report is None:
+            return None
+        return parse_progress(report.json(), self._runner.checkpoint.sources)
+
+    def _close(self) -> None:
+        if self._closed or self.is_active:
+            return
+        self._closed = True
+        failure = self.exception()
+        reason = "failed" if failure else "ended"
+        self._journal.write(QueryStopped(reason, str(failure) if failure else None))
+        self._journal.close()
+        self._runner.close()
+
+
+def _total(waiting: Mapping[str, int | None]) -> int | None:
+    told = [rows for rows in waiting.values() if rows is not None]
+    return sum(told) if told else None

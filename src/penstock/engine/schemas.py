@@ -1,0 +1,119 @@
+"""Between Spark's schemas and the topology's, and what Spark says of an expression."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import DataType, StructType
+
+from penstock.errors import TopologyError
+from penstock.topology.schema import Column, Schema
+
+
+def schema_of(struct: StructType) -> Schema:
+    """Return a Spark schema as the topology's."""
+    return Schema(
+        tuple(Column(f.name, f.dataType.simpleString(), f.nullable) for f in struct.fields)
+    )
+
+
+def parse_schema(operator: str, schema: Any) -> StructType:
+    """Read the schema that a user declared for a function's rows."""
+    if isinstance(schema, StructType):
+        parsed: DataType = schema
+    elif isinstance(schema, str):
+        try:
+            parsed = DataType.fromDDL(schema)
+        except (ParseException, AnalysisException) as error:
+            raise TopologyError(
+                operator, f"the schema {schema!r} is not readable: {_first_line(error)}", _REMEDY
+            ) from None
+    else:
+        raise TopologyError(operator, f"the schema is a {type(schema).__name__}", _REMEDY)
+    if not isinstance(parsed, StructType) or not parsed.fields:
+        raise TopologyError(operator, f"the schema {schema!r} names no columns", _REMEDY)
+    twice = _duplicate(parsed.names)
+    if twice:
+        raise TopologyError(
+            operator, f"the schema has the column '{twice}' twice", "Name each column once."
+        )
+    return parsed
+
+
+_REMEDY = "Write it like 'user string, rate double NOT NULL', or as a StructType."
+
+
+def arrow_schema(struct: StructType) -> pa.Schema:
+    """Return the Arrow schema that Spark wants back from Python for these columns."""
+    return to_arrow_schema(struct, timezone="UTC")
+
+
+def prototype(spark: SparkSession, struct: StructType) -> DataFrame:
+    """Return an empty DataFrame of a schema, to try expressions on."""
+    return spark.createDataFrame([], struct)
+
+
+def analysed(operator: str, what: str, make: Callable[[], DataFrame], before: Schema) -> DataFrame:
+    """Try an expression on empty data; turn Spark's complaint into one that names the operator."""
+    try:
+        return make()
+    except (AnalysisException, ParseException) as error:
+        unknown = _UNRESOLVED.search(str(error))
+        problem = (
+            f"unknown column {unknown.group(1)} in {what}"
+            if unknown
+            else f"Spark does not accept {what}: {_first_line(error)}"
+        )
+        raise TopologyError(
+            operator, problem, f"Columns here: {', '.join(before.names)}."
+        ) from None
+
+
+_UNRESOLVED = re.compile(r"\[UNRESOLVED_COLUMN[^\]]*\].*?with name (`[^ ]+`)", re.DOTALL)
+
+
+def check_streamable(operator: str, what: str, df: DataFrame) -> bool:
+    """Refuse what only makes sense over a whole table; say whether rows map one to one.
+
+    A sum over a micro-batch is a sum over whatever happened to arrive in it.
+    """
+    plan = df._jdf.queryExecution().analyzed()
+    nodes = _node_names(plan)
+    for node in nodes:
+        if node in ("Aggregate", "Window", "Sort", "Deduplicate", "Distinct"):
+            raise TopologyError(
+                operator,
+                f"{what} needs all rows of the stream, and a micro-batch holds some",
+                "Aggregate in windows, or in the sink.",
+            )
+    return "Generate" not in nodes
+
+
+def _node_names(plan: Any) -> list[str]:
+    names, queue = [], [plan]
+    while queue:
+        node = queue.pop()
+        names.append(str(node.nodeName()))
+        children = node.children()
+        queue.extend(children.apply(i) for i in range(children.size()))
+    return names
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return re.sub(r"^\[[A-Z_.0-9]+\]\s*", "", text).rstrip(".")
+
+
+def _duplicate(names: list[str]) -> str | None:
+    return next((name for i, name in enumerate(names) if name in names[:i]), None)
+
+
+def duplicate_column(struct: StructType) -> str | None:
+    """Return a column name that a schema has twice, or None."""
+    return _duplicate(struct.names)

@@ -1,0 +1,77 @@
+"""What Spark's own bookkeeping says about the stages of a job: tasks and their run time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
+
+_MILLIS = 1_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobTimes:
+    """The stages of one planned job, taken together.
+
+    ``run_seconds`` sums the tasks' run time over all stages; ``tasks``, ``skew`` (the slowest
+    task's time over the mean) are those of the stage with the most run time.
+    """
+
+    spark_jobs: int = 0
+    run_seconds: float = 0.0
+    tasks: int = 0
+    skew: float = 1.0
+
+
+class StageTimes:
+    """Reads Spark's status store, which is there with or without its web page."""
+
+    def __init__(self, context: SparkContext) -> None:
+        gateway: Any = context._gateway
+        java: Any = context._jsc
+        self._spark: Any = java.sc()
+        self._store: Any = self._spark.statusStore()
+        self._tracker: Any = self._spark.statusTracker()
+        self._slowest: Any = gateway.new_array(gateway.jvm.double, 1)
+        self._slowest[0] = 1.0
+
+    def of(self, tag: str) -> JobTimes:
+        """Return the times of all Spark jobs that ran under a tag."""
+        job_ids = list(self._tracker.getJobIdsForTag(tag))
+        stages = []
+        for job_id in job_ids:
+            info = self._tracker.getJobInfo(job_id)
+            if info.isDefined():
+                stages += [self._stage(stage_id) for stage_id in info.get().stageIds()]
+        ran = [stage for stage in stages if stage is not None]
+        if not ran:
+            return JobTimes(spark_jobs=len(job_ids))
+        longest = max(ran, key=lambda stage: stage.run_seconds)
+        return JobTimes(
+            spark_jobs=len(job_ids),
+            run_seconds=sum(stage.run_seconds for stage in ran),
+            tasks=longest.tasks,
+            skew=longest.skew,
+        )
+
+    def _stage(self, stage_id: int) -> JobTimes | None:
+        try:
+            data = self._store.lastStageAttempt(stage_id)
+        except Py4JJavaError:  # a stage that was skipped, or is long forgotten
+            return None
+        tasks, run_millis = data.numCompleteTasks(), data.executorRunTime()
+        if tasks == 0:
+            return None
+        skew = 1.0
+        if tasks > 1 and run_millis > 0:
+            summary = self._store.taskSummary(stage_id, data.attemptId(), self._slowest)
+            if summary.isDefined():
+                slowest = summary.get().executorRunTime().apply(0)
+                skew = max(1.0, float(slowest) * tasks / run_millis)
+        return JobTimes(run_seconds=run_millis / _MILLIS, tasks=tasks, skew=skew)
+
+    def settle(self) -> None:
+        """Wait until Spark has booked everything that has already run."""
+        self._spark.listenerBus().waitUntilEmpty()

@@ -1,0 +1,115 @@
+"""Starts a topology as one Spark streaming query."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from penstock.engine.checkpoint import open_checkpoint
+from penstock.engine.compiler import SOURCE_TAG
+from penstock.engine.query import Query
+from penstock.engine.runner import Runner, Setting
+from penstock.engine.session import ship_package, spark_version
+from penstock.errors import ConfigurationError
+from penstock.journal.events import QueryStarted
+from penstock.journal.writer import JournalWriter
+from penstock.sinks.filesystem import HadoopFiles
+from penstock.topology.compatibility import Fingerprint
+from penstock.topology.dag import Topology
+from penstock.topology.explain import explain
+from penstock.topology.operators import Source
+from penstock.version import __version__
+
+
+def start(
+    topology: Topology,
+    checkpoint: str,
+    setting: Setting,
+    *,
+    available_now: bool = False,
+    name: str | None = None,
+    journal: str | None = None,
+) -> Query:
+    """Open the checkpoint, the sinks and the journal, and start the query."""
+    spark = session_of(topology)
+    files = HadoopFiles(spark)
+    opened = open_checkpoint(files, checkpoint, Fingerprint.of(topology))
+    topology = _in_order(topology, opened.sources)
+    for output in topology.outputs:
+        output.sink.open(opened.query_id)
+    ship_package(spark)
+    directory = journal or _default_journal(files, opened.path, opened.query_id)
+    writer = JournalWriter(directory, clock=setting.clock)
+    try:
+        runner = Runner(spark, topology, opened, setting, writer)
+        writer.write(
+            QueryStarted(
+                query_id=opened.query_id,
+                name=name or "penstock",
+                topology=explain(topology),
+                penstock_version=__version__,
+                spark_version=spark_version(),
+                slots=setting.slots.available(spark.sparkContext),
+            )
+        )
+        stream = tagged_union(topology.sources).writeStream.foreachBatch(runner)
+        stream = stream.option("checkpointLocation", opened.spark_path)
+        if name is not None:
+            stream = stream.queryName(name)
+        if available_now:
+            stream = stream.trigger(availableNow=True)
+        elif setting.trigger_seconds:
+            millis = round(setting.trigger_seconds * 1_000)
+            stream = stream.trigger(processingTime=f"{millis} milliseconds")
+        return Query(stream.start(), runner, writer, directory)
+    except BaseException:
+        writer.close()
+        raise
+
+
+def session_of(topology: Topology) -> SparkSession:
+    """Return the one Spark session that all sources belong to."""
+    sessions = {id(s.data.sparkSession.sparkContext): s.data.sparkSession for s in topology.sources}
+    if len(sessions) != 1:
+        raise ConfigurationError("the sources are of different Spark contexts. Read all in one.")
+    session: SparkSession = next(iter(sessions.values()))
+    return session
+
+
+def tagged_union(sources: tuple[Source, ...]) -> DataFrame:
+    """Put several sources in one DataFrame, each row in the column of its own source.
+
+    One streaming query has one offset log, so that all sources move on together or not at all.
+    """
+    if len(sources) == 1:
+        data: DataFrame = sources[0].data
+        return data
+    tagged = []
+    for number, source in enumerate(sources):
+        columns = [F.lit(number).alias(SOURCE_TAG)]
+        for other in sources:
+            mine = F.struct(*[F.col(f"`{name}`") for name in other.schema.names])
+            empty = F.lit(None).cast(other.data.schema)
+            columns.append((mine if other is source else empty).alias(other.name))
+        tagged.append(source.data.select(*columns))
+    union: DataFrame = tagged[0]
+    for each in tagged[1:]:
+        union = union.unionByName(each)
+    return union
+
+
+def _in_order(topology: Topology, sources: tuple[str, ...]) -> Topology:
+    """Put the sources in the order in which the checkpoint's offsets were first written."""
+    first = [topology[name] for name in sources]
+    rest = [operator for operator in topology if not isinstance(operator, Source)]
+    return Topology([*(replace(operator) for operator in first), *rest])
+
+
+def _default_journal(files: HadoopFiles, checkpoint: str, query_id: str) -> str:
+    """Choose a directory on the driver's disk: a journal grows line by line, as only disks can."""
+    if files.is_local(checkpoint):
+        return f"{checkpoint.removeprefix('file:')}/journal"
+    return os.path.abspath(f"penstock-journal-{query_id}")

@@ -1,0 +1,74 @@
+"""Static tables that streams are joined with: read once, or again every so often."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from penstock.engine.session import require_classic
+from penstock.topology.operators import Join
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table as read at one moment, kept by Spark until it is read again."""
+
+    df: DataFrame
+    is_small: bool
+    read_at_seconds: float
+
+
+class Tables:
+    """Keeps the tables of a topology's joins; a table is the same for all of a micro-batch."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._tables: dict[str, Table] = {}
+
+    def current(self, join: Join) -> Table:
+        """Return a join's table, read anew if its time has come."""
+        known, now = self._tables.get(join.name), self._clock()
+        if known is not None:
+            age = now - known.read_at_seconds
+            if join.refresh_seconds is None or age < join.refresh_seconds:
+                return known
+            known.df.unpersist(blocking=False)
+        self._tables[join.name] = table = _read(join, now)
+        return table
+
+    def release(self) -> None:
+        """Free all tables."""
+        for table in self._tables.values():
+            table.df.unpersist(blocking=False)
+        self._tables.clear()
+
+
+def table_frame(table: Any) -> DataFrame:
+    """Return the DataFrame of what a user gave as a table."""
+    return require_classic(table() if callable(table) else table)
+
+
+def _read(join: Join, now: float) -> Table:
+    df = table_frame(join.table)
+    java: Any = df._jdf
+    # Spark lists a table's files once, when the DataFrame is made; look again for new ones.
+    java.queryExecution().analyzed().refresh()
+    # A projection makes a plan of our own, so that freeing it does not free the user's cache.
+    kept = df.select("*").persist()
+    kept.count()
+    return Table(kept, _is_small(join, kept), now)
+
+
+def _is_small(join: Join, df: DataFrame) -> bool:
+    if join.broadcast is not None:
+        return join.broadcast
+    session: Any = df.sparkSession
+    limit = session._jsparkSession.sessionState().conf().autoBroadcastJoinThreshold()
+    java: Any = df._jdf
+    size = java.queryExecution().optimizedPlan().stats().sizeInBytes()
+    return int(size.toString()) <= int(limit)

@@ -1,0 +1,61 @@
+"""What Python tasks report to the driver, through one accumulator for the life of a query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark import SparkContext, TaskContext
+from pyspark.accumulators import Accumulator, AccumulatorParam
+
+from penstock.engine.python_step import Tally
+
+BATCH_PROPERTY = "penstock.batch"
+
+TaskKey = tuple[str, str, int]
+Reports = dict[TaskKey, dict[str, Tally]]
+
+
+class _LastWins(AccumulatorParam[Reports]):
+    """Keeps one report for each task, so that a task that ran twice counts once."""
+
+    def zero(self, value: Reports) -> Reports:
+        return {}
+
+    def addInPlace(self, value1: Reports, value2: Reports) -> Reports:  # noqa: N802
+        value1.update(value2)
+        return value1
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """Sends a task's tallies to the driver; travels to the workers with the step."""
+
+    accumulator: Accumulator[Reports]
+
+    def __call__(self, step: str, tallies: dict[str, Tally]) -> None:
+        """Add what this task did under its batch, step and partition."""
+        context = TaskContext.get()
+        if context is not None:
+            batch = context.getLocalProperty(BATCH_PROPERTY) or ""
+            self.accumulator.add({(batch, step, context.partitionId()): tallies})
+
+
+class TaskMetrics:
+    """The driver's end: reads and empties the reports of one micro-batch."""
+
+    def __init__(self, context: SparkContext) -> None:
+        self._accumulator: Accumulator[Reports] = context.accumulator({}, _LastWins())
+        self.report = TaskReport(self._accumulator)
+
+    def take(self, batch: str) -> dict[str, list[Tally]]:
+        """Return, for each operator, the tally of each of its tasks; forget all reports.
+
+        Reports of an earlier try of the batch carry its number too; ``batch`` must name the try.
+        """
+        reports, self._accumulator.value = dict(self._accumulator.value), {}
+        tallies: dict[str, list[Tally]] = {}
+        for (reported_batch, _, _), operators in reports.items():
+            if reported_batch == batch:
+                for operator, tally in operators.items():
+                    tallies.setdefault(operator, []).append(tally)
+        return tallies

@@ -1,0 +1,67 @@
+"""Errors for the person who made the mistake: what was wrong, where, and what to write instead."""
+
+from __future__ import annotations
+
+
+class PenstockError(Exception):
+    """Base of every error that Penstock raises on purpose."""
+
+
+class TopologyError(PenstockError):
+    """The topology cannot run as written.
+
+    The message names the operator and says what to write instead.
+    """
+
+    def __init__(self, operator: str, problem: str, remedy: str) -> None:
+        self.operator = operator
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(f"operator '{operator}': {problem}. {remedy}")
+
+
+class CheckpointError(PenstockError):
+    """A checkpoint cannot be read, or belongs to another topology."""
+
+
+class ConfigurationError(PenstockError):
+    """A setting, path or session that cannot work, with what to set instead."""
+
+
+class SinkError(PenstockError):
+    """A sink refused or failed to take a batch."""
+
+
+class QueryError(PenstockError):
+    """A running query stopped because of a failure that is not a user function's."""
+
+
+class OperatorError(QueryError):
+    """A user function failed on a row and its operator was told to stop the query.
+
+    Attributes
+    ----------
+    operator
+        The operator's name.
+    row
+        The row as JSON, cut to 1 kB.
+    error, reason
+        The type of the user's exception and its text.
+    user_traceback
+        The traceback inside the user's function.
+
+    """
+
+    def __init__(
+        self, operator: str, row: str, error: str, reason: str, user_traceback: str
+    ) -> None:
+        self.operator = operator
+        self.row = row
+        self.error = error
+        self.reason = reason
+        self.user_traceback = user_traceback
+        super().__init__(
+            f"operator '{operator}' failed with {error}: {reason}\n"
+            f"on the row {row}\n{user_traceback}"
+            f"To keep going past bad rows, write on_error='dead_letter' on that operator."
+        )

@@ -1,0 +1,50 @@
+"""What happened and why: one event log for live runs, dry runs and simulations."""
+
+from penstock.journal.events import (
+    SCHEMA_VERSION,
+    BatchFinished,
+    BatchSkipped,
+    CorruptLine,
+    DecisionMade,
+    Event,
+    FaultSeen,
+    ForecastMade,
+    KnownEvent,
+    QueryStarted,
+    QueryStopped,
+    RowsFailed,
+    RowsLate,
+    SourceProgress,
+    UnknownEvent,
+    WindowsClosed,
+    from_json,
+    to_json,
+)
+from penstock.journal.reader import Cursor, Follower, follow, read
+from penstock.journal.writer import JournalWriter
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "BatchFinished",
+    "BatchSkipped",
+    "CorruptLine",
+    "Cursor",
+    "DecisionMade",
+    "Event",
+    "FaultSeen",
+    "Follower",
+    "ForecastMade",
+    "JournalWriter",
+    "KnownEvent",
+    "QueryStarted",
+    "QueryStopped",
+    "RowsFailed",
+    "RowsLate",
+    "SourceProgress",
+    "UnknownEvent",
+    "WindowsClosed",
+    "follow",
+    "from_json",
+    "read",
+    "to_json",
+]

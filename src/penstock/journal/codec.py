@@ -1,0 +1,179 @@
+"""Frozen dataclasses to JSON and back, from their type hints alone.
+
+What a field may hold: ``int``, ``float``, ``str``, ``bool``, another dataclass, ``tuple[X, ...]``,
+``Mapping[str, X]``, ``X | None``, and ``object`` for JSON left as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+Decoder = Callable[[object], object]
+
+
+def encode(value: object) -> object:
+    """Turn a value into what ``json.dumps`` takes; NaN and the infinities become None.
+
+    >>> encode({"mean": float("nan"), "rows": (1, 2)})
+    {'mean': None, 'rows': [1, 2]}
+    """
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: encode(getattr(value, name)) for name in _field_names(type(value))}
+    if isinstance(value, Mapping):
+        return {_key(key): encode(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [encode(item) for item in value]
+    # NumPy's scalars, without importing NumPy.
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return encode(float(value))
+    raise TypeError(f"the journal cannot hold a {type(value).__name__}: {value!r:.80}")
+
+
+def decode(hint: Any, value: object) -> Any:
+    """Turn parsed JSON into an instance of ``hint``, or raise ValueError saying what is wrong.
+
+    Fields that the type does not know are ignored; fields that are missing take their default. Null
+    in a field that must be a float reads as NaN.
+
+    >>> decode(tuple[float, ...], [1, 2.5, None])
+    (1.0, 2.5, nan)
+    """
+    return decoder(hint)(value)
+
+
+@cache
+def decoder(hint: Any) -> Decoder:
+    """Make the function that decodes one type; made once per type."""
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    if is_dataclass(hint):
+        return _dataclass_decoder(hint)
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType) and len(arguments) == 2 and NoneType in arguments:
+        return _optional_decoder(next(a for a in arguments if a is not NoneType))
+    if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
+        return _tuple_decoder(arguments[0])
+    if origin is Mapping and arguments[0] is str:
+        return _mapping_decoder(arguments[1])
+    raise TypeError(f"the journal has no way to read back a {hint}")
+
+
+def _key(key: object) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"a mapping in the journal has strings for keys, not {key!r:.80}")
+    return key
+
+
+@cache
+def _field_names(dataclass: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(dataclass))
+
+
+def _wrong(wanted: str, value: object) -> ValueError:
+    return ValueError(f"expected {wanted}, found {value!r:.80}")
+
+
+def _int(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise _wrong("a whole number", value)
+
+
+def _float(value: object) -> float:
+    if value is None:
+        return math.nan
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            pass
+    raise _wrong("a number", value)
+
+
+def _str(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    raise _wrong("a string", value)
+
+
+def _bool(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise _wrong("true or false", value)
+
+
+def _as_it_is(value: object) -> object:
+    return value
+
+
+_PLAIN: Mapping[Any, Decoder] = {
+    int: _int,
+    float: _float,
+    str: _str,
+    bool: _bool,
+    object: _as_it_is,
+}
+
+
+def _optional_decoder(hint: Any) -> Decoder:
+    inner = decoder(hint)
+    return lambda value: None if value is None else inner(value)
+
+
+def _tuple_decoder(hint: Any) -> Decoder:
+    inner = decoder(hint)
+
+    def decode_tuple(value: object) -> object:
+        if not isinstance(value, list):
+            raise _wrong("a list", value)
+        return tuple(inner(item) for item in value)
+
+    return decode_tuple
+
+
+def _mapping_decoder(hint: Any) -> Decoder:
+    inner = decoder(hint)
+
+    def decode_mapping(value: object) -> object:
+        if not isinstance(value, dict):
+            raise _wrong("an object", value)
+        return {key: inner(item) for key, item in value.items()}
+
+    return decode_mapping
+
+
+def _dataclass_decoder(dataclass: Any) -> Decoder:
+    hints = get_type_hints(dataclass)
+    parts = tuple((f.name, decoder(hints[f.name]), _required(f)) for f in fields(dataclass))
+
+    def decode_dataclass(value: object) -> object:
+        if not isinstance(value, dict):
+            raise _wrong(f"an object ({dataclass.__name__})", value)
+        found: dict[str, object] = {}
+        for name, decode_field, required in parts:
+            if name in value:
+                try:
+                    found[name] = decode_field(value[name])
+                except ValueError as error:
+                    raise ValueError(f"{dataclass.__name__}.{name}: {error}") from None
+            elif required:
+                raise ValueError(f"{dataclass.__name__} has no '{name}'")
+        return dataclass(**found)
+
+    return decode_dataclass
+
+
+def _required(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING

@@ -1,0 +1,239 @@
+"""What a journal can say: one small frozen dataclass per kind of event.
+
+A kind's name in the file is its class name. A field added later must have a default, so that older
+journals can still be read; changing what a field means needs a new ``SCHEMA_VERSION``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from penstock.elasticity.decision import Decision
+from penstock.elasticity.observation import Observation
+from penstock.errors import ConfigurationError
+from penstock.journal.codec import decode, encode
+
+SCHEMA_VERSION = 1
+
+ENVELOPE_KEYS = ("v", "seq", "at", "kind")
+
+
+@dataclass(frozen=True, slots=True)
+class QueryStarted:
+    """A query began, or began again after a stop; ``topology`` is its plan as people read it."""
+
+    query_id: str
+    name: str
+    topology: str
+    penstock_version: str
+    spark_version: str
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFinished:
+    """A micro-batch was committed, with all that was measured in it.
+
+    ``watermark_seconds`` is event time and ``committed_seconds`` the time the commit record was
+    written, both in seconds since the epoch.
+    """
+
+    observation: Observation
+    watermark_seconds: float | None = None
+    committed_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSkipped:
+    """A micro-batch came again that an earlier run had already committed."""
+
+    batch_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceProgress:
+    """What a source told; ``durations_seconds`` is by the name Spark gives each step."""
+
+    batch_id: int
+    source: str
+    waiting_rows: int | None = None
+    durations_seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastMade:
+    """The rows each operator is expected to get within the next ``horizon_seconds``."""
+
+    batch_id: int
+    horizon_seconds: float
+    rows: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionMade:
+    """What a policy decided after a micro-batch, for the next one."""
+
+    batch_id: int
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsClosed:
+    """The watermark closed windows of an operator, which gave ``rows`` results."""
+
+    batch_id: int
+    operator: str
+    windows: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowsLate:
+    """Rows that came after every window they belong to had closed."""
+
+    batch_id: int
+    operator: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowsFailed:
+    """Rows on which a user function failed, counted by the type of error."""
+
+    batch_id: int
+    operator: str
+    rows: int
+    reasons: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FaultSeen:
+    """Something went wrong and the query went on; ``count`` says how many times since the last."""
+
+    batch_id: int | None
+    what: str
+    detail: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class QueryStopped:
+    """A query ended; ``error`` is None where it ended as asked."""
+
+    reason: str
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownEvent:
+    """An event of a kind that a newer Penstock writes, with its fields as they stand."""
+
+    kind: str
+    fields: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class CorruptLine:
+    """A line that is no event; only readers make these. ``text`` is its beginning."""
+
+    file: str
+    line: int
+    reason: str
+    text: str
+
+
+KnownEvent = (
+    QueryStarted
+    | BatchFinished
+    | BatchSkipped
+    | SourceProgress
+    | ForecastMade
+    | DecisionMade
+    | WindowsClosed
+    | RowsLate
+    | RowsFailed
+    | FaultSeen
+    | QueryStopped
+)
+
+KINDS: Mapping[str, type[KnownEvent]] = {kind.__name__: kind for kind in KnownEvent.__args__}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of a journal: the ``seq``-th since the journal began, at ``at_seconds`` (epoch).
+
+    Numbers go up by one from line to line, also across restarts; a gap means that segments were
+    deleted. A :class:`CorruptLine` has the number 0 and the time NaN, since nobody knows them.
+    """
+
+    seq: int
+    at_seconds: float
+    body: KnownEvent | UnknownEvent | CorruptLine
+
+
+def to_json(event: Event) -> str:
+    """Write an event as one line of JSON, without the line's end.
+
+    >>> to_json(Event(7, 12.5, BatchSkipped(batch_id=3)))
+    '{"v":1,"seq":7,"at":12.5,"kind":"BatchSkipped","batch_id":3}'
+    """
+    body = event.body
+    if isinstance(body, UnknownEvent):
+        kind, content = body.kind, encode(body.fields)
+    elif type(body).__name__ in KINDS:
+        kind, content = type(body).__name__, encode(body)
+    else:
+        raise TypeError(f"{type(body).__name__} is not an event that a journal can hold")
+    assert isinstance(content, dict)
+    head = {"v": SCHEMA_VERSION, "seq": event.seq, "at": encode(event.at_seconds), "kind": kind}
+    # The envelope comes last in the merge too: no field may pass for a sequence number.
+    return json.dumps({**head, **content, **head}, separators=(",", ":"), allow_nan=False)
+
+
+def from_json(line: str | bytes, where: str = "this line") -> Event:
+    """Read one line; ``where`` names it in the error about a journal that is too new.
+
+    Raises ConfigurationError for a newer schema and ValueError for a line that is no event.
+
+    >>> from_json('{"v":1,"seq":7,"at":12.5,"kind":"BatchSkipped","batch_id":3,"new":true}')
+    Event(seq=7, at_seconds=12.5, body=BatchSkipped(batch_id=3))
+    >>> from_json('{"v":1,"seq":8,"at":13,"kind":"Novelty","depth":2}').body
+    UnknownEvent(kind='Novelty', fields={'depth': 2})
+    """
+    raw = _parse(line)
+    _refuse_newer(raw.get("v"), where)
+    for key in ENVELOPE_KEYS:
+        if key not in raw:
+            raise ValueError(f"it has no '{key}'")
+    seq, at_seconds = decode(int, raw["seq"]), decode(float, raw["at"])
+    kind = decode(str, raw["kind"])
+    if kind in KINDS:
+        return Event(seq, at_seconds, decode(KINDS[kind], raw))
+    unknown = {key: value for key, value in raw.items() if key not in ENVELOPE_KEYS}
+    return Event(seq, at_seconds, UnknownEvent(kind, unknown))
+
+
+def _parse(line: str | bytes) -> dict[str, object]:
+    try:
+        raw = json.loads(line.decode() if isinstance(line, bytes) else line)
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8 text") from None
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"it is not JSON ({error})") from None
+    if not isinstance(raw, dict):
+        raise ValueError("it is not a JSON object")
+    return raw
+
+
+def _refuse_newer(version: object, where: str) -> None:
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ValueError(f"its schema version 'v' is {version!r:.80}")
+    if version > SCHEMA_VERSION:
+        raise ConfigurationError(
+            f"{where}: this journal was written with schema {version}, and this Penstock reads "
+            f"schemas up to {SCHEMA_VERSION}. Read it with the Penstock that wrote it, or a newer "
+            "one (pip install --upgrade penstock)."
+        )

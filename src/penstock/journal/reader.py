@@ -1,0 +1,208 @@
+"""Reads journals: whole ones, and those that are still being written."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from types import TracebackType
+
+from penstock.errors import ConfigurationError
+from penstock.journal.events import CorruptLine, Event, from_json
+from penstock.journal.segments import segment_numbers, segment_path
+
+_CHUNK_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """A place between two lines of a journal: ``line`` lines of ``segment``, ``offset`` bytes."""
+
+    segment: int = 0
+    offset: int = 0
+    line: int = 0
+
+
+class Follower:
+    """Hands out each event of a growing journal once, in order.
+
+    ``cursor`` is the place after the last event handed out; a Follower made with it goes on from
+    there. Segments deleted before they were read are passed over, which shows as a gap in ``seq``.
+    A journal that was deleted and begun anew is read from its start.
+
+    >>> import tempfile
+    >>> from penstock.journal import BatchSkipped, JournalWriter
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     with JournalWriter(directory, clock=lambda: 0.0) as journal, Follower(directory) as new:
+    ...         journal.write(BatchSkipped(1))
+    ...         _ = journal.flush()
+    ...         before = [event.seq for event in new.poll()]
+    ...         journal.write(BatchSkipped(2))
+    ...         _ = journal.flush()
+    ...         before, [event.seq for event in new.poll()]
+    ([1], [2])
+    """
+
+    def __init__(self, directory: str | Path, cursor: Cursor | None = None) -> None:
+        self.directory = Path(directory)
+        self.cursor = cursor or Cursor()
+        self._file: FileIO | None = None
+
+    def poll(self) -> Iterator[Event]:
+        """Hand out what is new by now; half a line at the very end waits for its other half."""
+        while True:
+            self._begin_anew_if_replaced()
+            # Looked up before reading on: a segment gets no more lines once there is a next one.
+            following = self._following_segment()
+            yield from self._rest_of_segment(is_finished=following is not None)
+            if following is None:
+                return
+            self.close()
+            self.cursor = Cursor(segment=following)
+
+    def close(self) -> None:
+        """Close the open segment; polling again opens it again."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+    def __enter__(self) -> Follower:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _following_segment(self) -> int | None:
+        return next((n for n in segment_numbers(self.directory) if n > self.cursor.segment), None)
+
+    def _begin_anew_if_replaced(self) -> None:
+        numbers = segment_numbers(self.directory)
+        if self._file is None and self.cursor.segment in numbers:
+            self._file = _open(segment_path(self.directory, self.cursor.segment))
+            replaced = self._file is not None and not _ends_line(self._file, self.cursor.offset)
+        elif self._file is not None and self.cursor.segment in numbers:
+            replaced = _is_replaced(self._file, segment_path(self.directory, self.cursor.segment))
+        else:
+            # Writers never delete their newest segment, so these are another journal's.
+            replaced = bool(numbers) and numbers[-1] < self.cursor.segment
+        if replaced:
+            self.close()
+            self.cursor = Cursor()
+
+    def _rest_of_segment(self, is_finished: bool) -> Iterator[Event]:
+        if self._file is None:
+            return
+        path = segment_path(self.directory, self.cursor.segment)
+        for text in _lines_from(self._file, self.cursor.offset, also_half=is_finished):
+            line = self.cursor.line + 1
+            event = _event(text, path, line)
+            self.cursor = Cursor(self.cursor.segment, self.cursor.offset + len(text), line)
+            yield event
+
+
+def read(path: str | Path) -> Iterator[Event]:
+    """Read a journal, or one of its files, from its start to what is written by now.
+
+    A line that can't be read comes as a ``CorruptLine`` and reading goes on; half a line at the
+    very end is left out, because its writer may still be at it.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return _read_directory(path)
+    if path.is_file():
+        return _read_file(path)
+    raise ConfigurationError(f"journal: there is nothing at {path}. Name a journal's directory.")
+
+
+def follow(
+    directory: str | Path,
+    poll_seconds: float = 0.5,
+    stop: Callable[[], bool] = lambda: False,
+    *,
+    sleep: Callable[[float], object] = time.sleep,
+    cursor: Cursor | None = None,
+) -> Iterator[Event]:
+    """Hand out a journal's events as they come, from ``cursor`` on, until ``stop()`` is true.
+
+    What was written before ``stop`` turned true is still handed out. The directory need not exist
+    yet. To keep the cursor and go on later, poll a :class:`Follower` instead.
+    """
+    with Follower(directory, cursor) as follower:
+        while True:
+            is_last = stop()
+            yield from follower.poll()
+            if is_last:
+                return
+            sleep(poll_seconds)
+
+
+def _read_directory(directory: Path) -> Iterator[Event]:
+    with Follower(directory) as follower:
+        yield from follower.poll()
+
+
+def _read_file(path: Path) -> Iterator[Event]:
+    with FileIO(path) as file:
+        for line, text in enumerate(_lines_from(file, 0, also_half=False), start=1):
+            yield _event(text, path, line)
+
+
+def _event(text: bytes, path: Path, line: int) -> Event:
+    if not text.endswith(b"\n"):
+        reason = "it was cut off"
+    else:
+        try:
+            return from_json(text[:-1], where=f"{path} line {line}")
+        except ValueError as error:
+            reason = str(error)
+    start = text[:200].decode(errors="replace").rstrip("\n")
+    return Event(0, math.nan, CorruptLine(str(path), line, reason, start))
+
+
+def _lines_from(file: FileIO, offset: int, also_half: bool) -> Iterator[bytes]:
+    """Give the whole lines after ``offset`` and, if ``also_half``, what stands after the last.
+
+    Nothing of half a line is kept between calls: a writer on a full disk takes half lines back.
+    """
+    size = _CHUNK_BYTES
+    while data := os.pread(file.fileno(), size, offset):
+        end = data.rfind(b"\n") + 1
+        if end == 0 and len(data) == size:
+            size *= 2
+            continue
+        if end == 0:
+            if also_half:
+                yield data
+            return
+        for line in data[: end - 1].split(b"\n"):
+            yield line + b"\n"
+        offset += end
+
+
+def _open(path: Path) -> FileIO | None:
+    try:
+        return FileIO(path)
+    except FileNotFoundError:
+        return None
+
+
+def _is_replaced(file: FileIO, path: Path) -> bool:
+    # The file is held open, so its inode can't have been given to another one meanwhile.
+    try:
+        return not os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+    except FileNotFoundError:
+        # Its writer has just deleted it as too old; what it held can still be read.
+        return False
+
+
+def _ends_line(file: FileIO, offset: int) -> bool:
+    return offset == 0 or os.pread(file.fileno(), 1, offset - 1) == b"\n"

@@ -1,0 +1,122 @@
+"""Run: starts a topology and hands back the query."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from penstock.branch import Outlet, Unused, build_topology
+from penstock.elasticity.decision import Policy
+from penstock.elasticity.static import Static
+from penstock.engine.compiler import LETTER_TYPE
+from penstock.engine.query import Query
+from penstock.engine.runner import Setting
+from penstock.engine.schemas import schema_of
+from penstock.engine.slots import LocalSlots, Slots
+from penstock.engine.start import start
+from penstock.engine.steps import OnStep
+from penstock.errors import ConfigurationError
+from penstock.placement.placement import Placement
+from penstock.placement.round_robin import RoundRobin
+from penstock.sinks import parquet
+from penstock.topology.dag import Topology
+from penstock.topology.operators import DeadLetters, Output, PythonOperator
+from penstock.windows.durations import Duration, seconds
+
+
+def run(
+    *outlets: Outlet,
+    checkpoint: str,
+    policy: Policy | None = None,
+    placement: Placement | None = None,
+    slots: Slots | None = None,
+    trigger: Duration | None = None,
+    available_now: bool = False,
+    name: str | None = None,
+    journal: str | None = None,
+    unused: Unused = "error",
+    on_step: OnStep | None = None,
+    clock: Callable[[], float] = time.time,
+) -> Query:
+    """Start a topology as one streaming query and return it.
+
+    Parameters
+    ----------
+    outlets
+        The branches, each ended by ``.to(sink)``.
+    checkpoint
+        A directory on any file system that Spark knows. A query that starts again with the same
+        directory goes on where it stopped, and each row counts exactly once.
+    trigger
+        Start a micro-batch this often; without it, as fast as possible.
+    available_now
+        Take what is there now, in as many micro-batches as the sources' limits make, and end.
+    name
+        The name of the Spark query.
+    policy, placement, slots
+        How many slots are used, where rows go, and how many slots there are.
+    journal
+        Where the event log is written; a directory of the checkpoint unless said.
+    unused
+        ``"ignore"`` leaves out branches that lead to no sink, instead of refusing them.
+    on_step
+        Called with every step and batch number, for tests that break off a run at a chosen point.
+    clock
+        Where the time comes from, in seconds since the epoch.
+
+    """
+    _check(outlets, trigger, available_now)
+    topology = _with_letters_kept(build_topology(outlets, unused), checkpoint)
+    setting = Setting(
+        policy=policy or Static(),
+        placement=placement or RoundRobin(),
+        slots=slots or LocalSlots(),
+        trigger_seconds=None if trigger is None else seconds(trigger),
+        clock=clock,
+        on_step=on_step,
+    )
+    return start(
+        topology,
+        checkpoint,
+        setting,
+        available_now=available_now,
+        name=name,
+        journal=journal,
+    )
+
+
+def _check(outlets: tuple[Any, ...], trigger: Duration | None, available_now: bool) -> None:
+    if not outlets:
+        raise ConfigurationError("there is nothing to run. Write run(stream.to(sink), ...).")
+    for outlet in outlets:
+        if not isinstance(outlet, Outlet):
+            raise ConfigurationError(
+                f"run takes branches that end in a sink, not a {type(outlet).__name__}. "
+                "Write run(stream.to(sink), ...)."
+            )
+    if trigger is not None and available_now:
+        raise ConfigurationError("trigger and available_now exclude each other. Give one of them.")
+    if trigger is not None and seconds(trigger) <= 0:
+        raise ConfigurationError(
+            f"trigger={trigger!r} is no time. Leave it out to run as fast as possible."
+        )
+
+
+def _with_letters_kept(topology: Topology, checkpoint: str) -> Topology:
+    """Give dead letters that nobody takes a place in the checkpoint: nothing is ever dropped."""
+    taken = {n for op in topology if isinstance(op, DeadLetters) for n in op.inputs}
+    left = tuple(
+        op.name
+        for op in topology
+        if isinstance(op, PythonOperator) and op.on_error == "dead_letter" and op.name not in taken
+    )
+    if not left:
+        return topology
+    schema = schema_of(LETTER_TYPE)
+    letters = DeadLetters(name="untaken_dead_letters", schema=schema, inputs=left)
+    sink = parquet(f"{checkpoint.rstrip('/')}/dead_letters")
+    output = Output(
+        name="untaken_dead_letters_sink", schema=schema, inputs=(letters.name,), sink=sink
+    )
+    return Topology([*topology, letters, output])

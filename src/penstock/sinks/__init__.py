@@ -1,0 +1,100 @@
+"""Where rows go, such as ``ps.sinks.parquet("out")``.
+
+A sink of your own is any object with the three methods of `Sink`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pyspark.sql import DataFrame
+
+from penstock.sinks.call_sink import CallSink
+from penstock.sinks.console_sink import ConsoleSink
+from penstock.sinks.files import FileSink
+from penstock.sinks.jdbc_sink import JdbcSink
+from penstock.sinks.memory_sink import MemorySink
+from penstock.sinks.sink import Sink
+
+__all__ = ["Sink", "call", "console", "jdbc", "json", "memory", "parquet"]
+
+
+def parquet(
+    path: str, partition_by: Sequence[str] = (), options: Mapping[str, str] | None = None
+) -> FileSink:
+    """Parquet files in ``path/batch_id=N/``; ``options`` are those of Spark's Parquet writer.
+
+    >>> parquet("out", partition_by=["area"]).describe()
+    'parquet(out)'
+    """
+    return FileSink(path, "parquet", partition_by, options)
+
+
+def json(
+    path: str, partition_by: Sequence[str] = (), options: Mapping[str, str] | None = None
+) -> FileSink:
+    """JSON lines in ``path/batch_id=N/``; ``options`` are those of Spark's JSON writer.
+
+    >>> json("out").describe()
+    'json(out)'
+    """
+    return FileSink(path, "json", partition_by, options)
+
+
+def memory() -> MemorySink:
+    """Rows in the driver's memory, for tests: see ``rows()`` and ``batches``.
+
+    >>> memory().rows()
+    []
+    """
+    return MemorySink()
+
+
+def console(rows: int = 20, truncate: int | None = 40) -> ConsoleSink:
+    """A table of the first rows of each batch; values are cut to ``truncate`` characters.
+
+    >>> console(rows=5).describe()
+    'console(rows=5)'
+    """
+    return ConsoleSink(rows, truncate)
+
+
+def call(function: Callable[[DataFrame, int], object]) -> CallSink:
+    """Your own ``function(df, batch_id)``, which may see a batch again after a crash.
+
+    >>> call(print).describe()
+    'call(print)'
+    """
+    return CallSink(function)
+
+
+def jdbc(
+    url: str,
+    table: str,
+    keys: Sequence[str],
+    *,
+    order_by: str | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    options: Mapping[str, str] | None = None,
+    driver: str = "org.postgresql.Driver",
+) -> JdbcSink:
+    """Upsert into a PostgreSQL table that has ``keys`` as its primary key or a unique index.
+
+    Of several rows of a batch with the same key, the one with the greatest ``order_by`` is taken;
+    without ``order_by`` such a batch is refused. ``options`` are those of Spark's JDBC writer and
+    the driver's connection properties.
+
+    >>> jdbc("jdbc:postgresql://db/shop", "hits", keys=["id"], password="secret").describe()
+    'jdbc(jdbc:postgresql://db/shop, hits)'
+    """
+    return JdbcSink(
+        url,
+        table,
+        keys,
+        order_by=order_by,
+        user=user,
+        password=password,
+        options=options,
+        driver=driver,
+    )

@@ -1,0 +1,183 @@
+"""A directory of Parquet or JSON files, one subdirectory per batch, published by one rename."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.errors import ConfigurationError, SinkError
+from penstock.sinks.filesystem import HadoopFiles
+
+_BATCH_COLUMN = "batch_id"
+_OWNER_VERSION = 1
+
+
+class FileSink:
+    """Writes each batch to ``path/batch_id=N/`` with one Spark job.
+
+    A batch is written to ``path/_staging``, which readers skip, and published by renaming its
+    directory. A batch sent again replaces itself. ``path/_penstock/owner.json`` names the query
+    that owns the directory; another query is refused.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        file_format: str,
+        partition_by: Sequence[str] = (),
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        if not path:
+            raise ConfigurationError(
+                f"the {file_format} sink has an empty path. Name a directory: {file_format}('out')"
+            )
+        if isinstance(partition_by, str):
+            raise ConfigurationError(
+                f"partition_by of the {file_format} sink is the string '{partition_by}'. "
+                f"Write a list: partition_by=['{partition_by}']"
+            )
+        self.path = path.rstrip("/") or "/"
+        self._format = file_format
+        self._partition_by = tuple(partition_by)
+        self._options = dict(options or {})
+        self._files: HadoopFiles | None = None
+
+    def open(self, query_id: str) -> None:
+        """Claim the directory for this query and clean up what a crash left in it."""
+        self._files = HadoopFiles(SparkSession.active())
+        self._claim(self._files, query_id)
+        self._clean(self._files)
+
+    def write(self, df: DataFrame, batch_id: int) -> None:
+        """Publish the rows of a batch in place of what an earlier try of it published."""
+        if self._files is None:
+            raise SinkError(f"{self.describe()} got batch {batch_id} before open(query_id)")
+        self._check_columns(df)
+        self._clean(self._files, prefix=f"{_BATCH_COLUMN}={batch_id}.")
+        # The name is new for every try: tasks of a driver that died may still be writing to theirs.
+        attempt = f"{self._staging}/{_BATCH_COLUMN}={batch_id}.{uuid.uuid4().hex}"
+        try:
+            self._run_job(df, f"{attempt}.new")
+            if self._format == "json" and not self._partition_by:
+                self._drop_empty_file(self._files, f"{attempt}.new")
+        except Exception:
+            self._files.delete(f"{attempt}.new", recursive=True)
+            raise
+        self._publish(self._files, attempt, f"{self.path}/{_BATCH_COLUMN}={batch_id}")
+
+    def describe(self) -> str:
+        """Format and directory."""
+        return f"{self._format}({self.path})"
+
+    @property
+    def _staging(self) -> str:
+        return f"{self.path}/_staging"
+
+    def _run_job(self, df: DataFrame, directory: str) -> None:
+        writer = df.write.format(self._format).mode("error")
+        # No _SUCCESS file in each batch: a published directory is whole by construction.
+        writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+        if self._partition_by:
+            writer = writer.partitionBy(*self._partition_by)
+        writer.options(**self._options).save(directory)
+
+    def _drop_empty_file(self, files: HadoopFiles, directory: str) -> None:
+        """Drop the file of a first task without rows: some JSON readers refuse an empty file."""
+        for name in files.list(directory):
+            if name.startswith("part-00000") and files.size_bytes(f"{directory}/{name}") == 0:
+                files.delete(f"{directory}/{name}")
+                files.delete(f"{directory}/.{name}.crc")
+
+    def _publish(self, files: HadoopFiles, attempt: str, target: str) -> None:
+        replaces = files.exists(target)
+        if replaces:
+            files.rename(target, f"{attempt}.old")
+        files.rename(f"{attempt}.new", target)
+        if replaces:
+            files.delete(f"{attempt}.old", recursive=True)
+
+    def _clean(self, files: HadoopFiles, prefix: str = "") -> None:
+        """Undo what a crash interrupted: unfinished tries go, a batch moved aside comes back."""
+        for name in files.list(self._staging):
+            if not name.startswith(prefix):
+                continue
+            batch = f"{self.path}/{name.partition('.')[0]}"
+            if name.endswith(".old") and not files.exists(batch):
+                files.rename(f"{self._staging}/{name}", batch)
+            else:
+                files.delete(f"{self._staging}/{name}", recursive=True)
+
+    def _claim(self, files: HadoopFiles, query_id: str) -> None:
+        claim = {
+            "version": _OWNER_VERSION,
+            "query_id": query_id,
+            "format": self._format,
+            "partition_by": list(self._partition_by),
+        }
+        record = f"{self.path}/_penstock/owner.json"
+        text = files.read(record)
+        if text is None:
+            self._refuse_foreign_files(files)
+            files.write_atomic(record, json.dumps(claim))
+            return
+        owner = self._parse_owner(text, record)
+        if owner.get("query_id") != query_id:
+            raise SinkError(
+                f"{self.describe()} belongs to query '{owner.get('query_id')}', "
+                f"and this is query '{query_id}'. Write to another directory, or delete this one, "
+                f"or start the query with the checkpoint that it was written with"
+            )
+        if owner != claim:
+            raise SinkError(
+                f"{self.describe()} holds {owner.get('format')} files with "
+                f"partition_by={owner.get('partition_by')}, and the sink now asks for "
+                f"{self._format} with partition_by={list(self._partition_by)}; readers can't read "
+                f"the two together. Keep the old settings or write to another directory"
+            )
+
+    def _parse_owner(self, text: str, record: str) -> dict[str, object]:
+        try:
+            owner = json.loads(text)
+        except ValueError as error:
+            raise SinkError(f"'{record}' is not JSON ({error}). Delete the directory") from error
+        if not isinstance(owner, dict):
+            raise SinkError(f"'{record}' is not a JSON object. Delete the directory")
+        return owner
+
+    def _refuse_foreign_files(self, files: HadoopFiles) -> None:
+        visible = [name for name in files.list(self.path) if not name.startswith(("_", "."))]
+        if visible:
+            raise SinkError(
+                f"{self.describe()} already holds files that Penstock did not write, such as "
+                f"'{visible[0]}'. Write to an empty or new directory"
+            )
+
+    def _check_columns(self, df: DataFrame) -> None:
+        # Most file readers of Spark compare names without case.
+        names = [name.lower() for name in df.columns]
+        repeated = sorted(name for name, times in Counter(names).items() if times > 1)
+        if repeated:
+            raise SinkError(
+                f"{self.describe()} got the column '{repeated[0]}' more than once (case does not "
+                f"count). Rename one: select(..., 'x AS other_name')"
+            )
+        if _BATCH_COLUMN in names:
+            raise SinkError(
+                f"{self.describe()} got a column named '{_BATCH_COLUMN}', which is the name of its "
+                f"directories. Rename yours: select(..., 'batch_id AS my_batch_id')"
+            )
+        missing = [name for name in self._partition_by if name.lower() not in names]
+        if missing:
+            raise SinkError(
+                f"{self.describe()} has partition_by column '{missing[0]}', which is not among "
+                f"the columns {df.columns}. Add it to the rows or drop it from partition_by"
+            )
+        if len(self._partition_by) == len(names):
+            raise SinkError(
+                f"{self.describe()} has every column in partition_by, so no column is left for "
+                f"the files. Take at least one out of partition_by"
+            )

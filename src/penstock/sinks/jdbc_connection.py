@@ -1,0 +1,80 @@
+"""A connection to a database from the driver process, through Spark's own JDBC classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from py4j.java_gateway import is_instance_of
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+
+@contextmanager
+def transaction(spark: SparkSession, options: Mapping[str, str]) -> Iterator[Any]:
+    """Give a ``java.sql.Statement``; commit at the end, roll back if the body raises.
+
+    ``options`` are those of Spark's JDBC source: url, dbtable, driver, user, password and the rest.
+    """
+    connection = _connect(spark, options)
+    try:
+        connection.setAutoCommit(False)
+        statement = connection.createStatement()
+        # Braces in names are names, not JDBC's escapes.
+        statement.setEscapeProcessing(False)
+        try:
+            yield statement
+        except BaseException:
+            # A connection that broke can't roll back either; the server does when it notices.
+            with suppress(Py4JJavaError):
+                connection.rollback()
+            raise
+        connection.commit()
+    finally:
+        connection.close()
+
+
+def sql_state(spark: SparkSession, error: Py4JJavaError) -> str | None:
+    """The five-character SQLSTATE of a database error, or None for any other error."""
+    gateway = spark.sparkContext._gateway
+    if not is_instance_of(gateway, error.java_exception, "java.sql.SQLException"):
+        return None
+    return str(error.java_exception.getSQLState())
+
+
+def is_class_missing(spark: SparkSession, error: Py4JJavaError) -> bool:
+    """Whether the error says that the JVM has no such class."""
+    gateway = spark.sparkContext._gateway
+    return bool(is_instance_of(gateway, error.java_exception, "java.lang.ClassNotFoundException"))
+
+
+@contextmanager
+def session_classes(spark: SparkSession) -> Iterator[None]:
+    """Let the JVM's side of this thread see every jar of the session.
+
+    java.sql.DriverManager sees only the JVM's own class path, not jars that came by spark.jars,
+    spark.jars.packages or ADD JAR. Spark wraps drivers to get around that, but looks for them in
+    the class loader of the calling thread, which lacks ADD JAR's in all threads but one.
+    """
+    jvm: Any = spark._jvm
+    thread = jvm.java.lang.Thread.currentThread()
+    before = thread.getContextClassLoader()
+    thread.setContextClassLoader(spark._jsparkSession.sharedState().jarClassLoader())
+    try:
+        yield
+    finally:
+        thread.setContextClassLoader(before)
+
+
+def _connect(spark: SparkSession, options: Mapping[str, str]) -> Any:
+    jvm: Any = spark._jvm
+    java_options = jvm.java.util.HashMap()
+    for name, value in options.items():
+        java_options.put(name, value)
+    with session_classes(spark):
+        jdbc_options = jvm.org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions(
+            jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(java_options)
+        )
+        dialect = jvm.org.apache.spark.sql.jdbc.JdbcDialects.get(options["url"])
+        return dialect.createConnectionFactory(jdbc_options).apply(-1)

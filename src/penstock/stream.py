@@ -1,0 +1,332 @@
+"""Stream: what users write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from penstock.branch import Branch, Outlet
+from penstock.engine.checks import check_join, check_no_duplicate, check_source
+from penstock.engine.compiler import LETTER_TYPE, WATERMARK
+from penstock.engine.schemas import (
+    analysed,
+    check_streamable,
+    parse_schema,
+    prototype,
+    schema_of,
+)
+from penstock.engine.session import require_classic
+from penstock.engine.tables import table_frame
+from penstock.errors import TopologyError
+from penstock.sinks import Sink, call
+from penstock.topology.dag import check_name
+from penstock.topology.operators import (
+    DeadLetters,
+    Filter,
+    Join,
+    LateRows,
+    Map,
+    MapBatches,
+    OnError,
+    Operator,
+    Output,
+    PythonOperator,
+    Select,
+    Source,
+    Union,
+)
+from penstock.topology.schema import union_problem
+from penstock.windows.durations import Duration, seconds
+from penstock.windows.watermark import FixedDelay, Watermark
+
+RowFunction = Callable[[dict[str, Any]], dict[str, Any] | list[dict[str, Any]] | None]
+BatchFunction = Callable[[pa.RecordBatch], pa.RecordBatch]
+TableSource = DataFrame | Callable[[], DataFrame]
+How = Literal["inner", "left", "left_semi", "left_anti"]
+
+
+class Stream(Branch):
+    """A stream of rows on its way from a source through operators.
+
+    Every method returns a new stream and leaves this one as it is, so one stream can be read by
+    several branches. Mistakes are told at once, by a ``TopologyError`` that names the operator.
+    """
+
+    def __init__(
+        self,
+        operator: Operator,
+        prototype: DataFrame,
+        parents: Sequence[Branch] = (),
+        *,
+        is_named: bool = False,
+    ) -> None:
+        super().__init__(operator, parents, is_named=is_named)
+        self._prototype = prototype
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self._operator.schema.names
+
+    @property
+    def schema(self) -> StructType:
+        """The columns, as Spark describes them."""
+        return self._prototype.schema
+
+    @classmethod
+    def read(
+        cls,
+        df: DataFrame,
+        *,
+        time: str | None = None,
+        watermark: Watermark | Duration | None = None,
+        name: str | None = None,
+    ) -> Stream:
+        """Start a stream at a streaming DataFrame.
+
+        ``time`` names its event-time column, and ``watermark`` how late rows may be: a duration, or
+        a rule such as ``FixedDelay``.
+        """
+        label = _label(name, "source")
+        df = require_classic(df)
+        check_source(label, df, time, watermark is not None)
+        rule = watermark if isinstance(watermark, Watermark) else None
+        if watermark is not None and rule is None:
+            rule = FixedDelay.of(watermark)  # type: ignore[arg-type]
+        schema = schema_of(df.schema)
+        source = Source(name=label, schema=schema, time=time, data=df, watermark=rule)
+        return cls(source, prototype(df.sparkSession, df.schema), is_named=name is not None)
+
+    def map(
+        self,
+        fn: RowFunction,
+        schema: str | StructType,
+        *,
+        on_error: OnError = "fail",
+        name: str | None = None,
+    ) -> Stream:
+        """Call ``fn`` once for every row: a dict in; a dict, a list of dicts or None out.
+
+        ``schema`` declares the columns that come out; further keys are left out, a missing key or a
+        value of another type is an error of that row. ``on_error='dead_letter'`` sends such rows,
+        and those on which ``fn`` raises, to ``dead_letters()``.
+        """
+        return self._python(Map, fn, schema, on_error, name)
+
+    def map_batches(
+        self,
+        fn: BatchFunction,
+        schema: str | StructType,
+        *,
+        on_error: OnError = "fail",
+        name: str | None = None,
+    ) -> Stream:
+        """Call ``fn`` once for every Arrow record batch; it returns one.
+
+        With ``on_error='dead_letter'`` all rows of a batch on which ``fn`` raises are set aside.
+        """
+        return self._python(MapBatches, fn, schema, on_error, name)
+
+    def select(self, *expressions: str | Column, name: str | None = None) -> Stream:
+        """Compute columns with SQL expressions, in the JVM."""
+        label = _label(name, "select")
+        if not expressions:
+            raise TopologyError(
+                label, "no columns are selected", "Write select('a', 'b + 1 AS c')."
+            )
+        before = self._operator.schema
+        for each in expressions:
+            make = self._prototype.selectExpr if isinstance(each, str) else self._prototype.select
+            analysed(label, f'"{each}"', lambda make=make, each=each: make(each), before)  # type: ignore[misc]
+        columns = [F.expr(e) if isinstance(e, str) else e for e in expressions]
+        df = analysed(label, "select", lambda: self._prototype.select(*columns), before)
+        row_by_row = check_streamable(label, "select", df)
+        check_no_duplicate(label, df, "Name one of them with AS")
+        operator = Select(
+            name=label,
+            schema=schema_of(df.schema),
+            expressions=expressions,
+            row_by_row=row_by_row,
+        )
+        return self._then(operator, df, name)
+
+    def filter(self, condition: str | Column, *, name: str | None = None) -> Stream:
+        """Keep the rows for which an SQL condition is true."""
+        label = _label(name, "filter")
+        before = self._operator.schema
+        what = f'"{condition}"'
+        df = analysed(label, what, lambda: self._prototype.filter(condition), before)
+        check_streamable(label, what, df)
+        return self._then(Filter(name=label, schema=before, condition=condition), df, name)
+
+    def union(self, *others: Stream, name: str | None = None) -> Stream:
+        """Put the rows of several streams together, by column name."""
+        label = _label(name, "union")
+        if not others:
+            raise TopologyError(label, "there is nothing to unite with", "Write a.union(b).")
+        for other in others:
+            problem = union_problem(self._operator.schema, other._operator.schema)
+            if problem:
+                raise TopologyError(
+                    label,
+                    f"{problem} ('{self._operator.name}' and '{other._operator.name}')",
+                    "Make them alike with select(...) before the union.",
+                )
+        operator = Union(name=label, schema=self._operator.schema)
+        return self._then(operator, self._prototype, name, (self, *others))
+
+    def join(
+        self,
+        table: TableSource,
+        on: str | Sequence[str],
+        how: How = "inner",
+        *,
+        refresh: Duration | None = None,
+        broadcast: bool | None = None,
+        name: str | None = None,
+    ) -> Stream:
+        """Join every row with a table: a DataFrame, or a function that returns one.
+
+        The table is read once and kept; with ``refresh`` it is read again that often. Small tables
+        are broadcast, as Spark sees fit or as ``broadcast`` says.
+        """
+        label = _label(name, "join")
+        keys = (on,) if isinstance(on, str) else tuple(on)
+        df = table_frame(table)
+        check_join(label, self._operator.schema, df, keys, how)
+        empty = prototype(df.sparkSession, df.schema)
+        joined = analysed(
+            label,
+            f"the join on {', '.join(keys)}",
+            lambda: self._prototype.join(empty, list(keys), how),
+            self._operator.schema,
+        )
+        check_no_duplicate(label, joined, "Rename or drop it on one side of the join")
+        operator = Join(
+            name=label,
+            schema=schema_of(joined.schema),
+            table=table,
+            on=keys,
+            how=how,
+            refresh_seconds=None if refresh is None else seconds(refresh),
+            broadcast=broadcast,
+        )
+        return self._then(operator, prototype(joined.sparkSession, joined.schema), name)
+
+    def late_rows(self, *, name: str | None = None) -> Stream:
+        """Return a copy of the rows that came after the watermark had passed their time.
+
+        A column ``_watermark`` says where the watermark stood. The rows stay in this stream too.
+        """
+        label = _label(name, "late_rows")
+        if self._operator.time is None:
+            raise TopologyError(
+                label,
+                f"'{self._operator.name}' has no event-time column",
+                "Write Stream.read(df, time='ts', watermark='10 seconds') and keep that column "
+                "in every select and map on the way.",
+            )
+        before = [branch._operator for branch in self._upstream()]
+        if any(op.watermark is None for op in before if isinstance(op, Source)):
+            raise TopologyError(
+                label,
+                "a source before it has no watermark, so no row is ever late",
+                "Write Stream.read(df, time='ts', watermark='10 seconds').",
+            )
+        df = self._prototype.withColumn(WATERMARK, F.lit(None).cast("timestamp"))
+        return self._then(LateRows(name=label, schema=schema_of(df.schema)), df, name)
+
+    def dead_letters(self, *, name: str | None = None) -> Stream:
+        """Return the rows on which operators up to here failed.
+
+        Columns: operator, error (its type), message, row (as JSON, as the operator got it) and
+        traceback.
+        """
+        label = _label(name, "dead_letters")
+        failing = [
+            branch
+            for branch in self._upstream()
+            if isinstance(branch._operator, PythonOperator)
+            and branch._operator.on_error == "dead_letter"
+        ]
+        if not failing:
+            raise TopologyError(
+                label,
+                "no operator before it sets rows aside",
+                "Write map(..., on_error='dead_letter') on the operators whose bad rows you want.",
+            )
+        df = prototype(self._prototype.sparkSession, LETTER_TYPE)
+        operator = DeadLetters(name=label, schema=schema_of(LETTER_TYPE))
+        return self._then(operator, df, name, failing)
+
+    def to(
+        self, sink: Sink | Callable[[DataFrame, int], object], *, name: str | None = None
+    ) -> Outlet:
+        """End the branch in a sink, or in a function of ``(df, batch_id)``."""
+        label = _label(name, "sink")
+        if not isinstance(sink, Sink):
+            if not callable(sink):
+                raise TopologyError(
+                    label,
+                    f"a {type(sink).__name__} is no sink",
+                    "Write for example .to(ps.sinks.parquet('out')).",
+                )
+            sink = call(sink)
+        kind = sink.describe().partition("(")[0]
+        label = _label(name, kind if kind.isidentifier() else "sink")
+        output = Output(name=label, schema=self._operator.schema, sink=sink)
+        return Outlet(output, [self], is_named=name is not None)
+
+    def _python(
+        self,
+        kind: type[Map] | type[MapBatches],
+        fn: Callable[..., Any],
+        schema: str | StructType,
+        on_error: OnError,
+        name: str | None,
+    ) -> Stream:
+        fallback = getattr(fn, "__name__", kind.kind)
+        label = _label(name, fallback if fallback.isidentifier() else kind.kind)
+        if not callable(fn):
+            raise TopologyError(label, f"a {type(fn).__name__} can't be called", "Give a function.")
+        if on_error not in ("fail", "dead_letter"):
+            raise TopologyError(
+                label, f"on_error is {on_error!r}", "Write on_error='fail' or 'dead_letter'."
+            )
+        struct = parse_schema(label, schema)
+        df = prototype(self._prototype.sparkSession, struct)
+        operator = kind(
+            name=label,
+            schema=schema_of(struct),
+            function=fn,
+            returns=struct,
+            on_error=on_error,
+        )
+        return self._then(operator, df, name)
+
+    def _then(
+        self,
+        operator: Operator,
+        df: DataFrame,
+        name: str | None,
+        parents: Sequence[Branch] | None = None,
+    ) -> Stream:
+        parents = (self,) if parents is None else parents
+        times = {parent._operator.time for parent in parents}
+        time = times.pop() if len(times) == 1 else None
+        if time is None or operator.schema.type_of(time) != "timestamp":
+            time = None
+        operator = replace(operator, time=time)
+        return Stream(operator, df, parents, is_named=name is not None)
+
+
+def _label(name: str | None, kind: str) -> str:
+    if name is not None:
+        check_name(name)
+    return name or kind

@@ -1,0 +1,189 @@
+"""The operators of a topology: what each one does, said as data.
+
+Functions, tables and sinks of the user's are opaque values here; only the engine looks inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from penstock.topology.schema import Schema
+from penstock.windows.watermark import Watermark
+
+OnError = Literal["fail", "dead_letter"]
+Place = Literal["jvm", "python"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operator:
+    """A node of the topology.
+
+    ``inputs`` are the names of the operators it reads from. ``time`` is the event-time column of
+    its output, or None where it has none.
+    """
+
+    kind: ClassVar[str] = "operator"
+    runs_in: ClassVar[Place] = "jvm"
+
+    name: str
+    schema: Schema
+    inputs: tuple[str, ...] = ()
+    time: str | None = None
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether exactly one row comes out for every row that goes in."""
+        return False
+
+    def describe(self) -> str:
+        """Say what it does, in the user's words."""
+        return ""
+
+    def state_signature(self) -> Mapping[str, str] | None:
+        """Name what the operator's state in a checkpoint depends on; None for no state."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source(Operator):
+    """Rows that come from outside: any streaming DataFrame."""
+
+    kind: ClassVar[str] = "source"
+
+    data: Any
+    watermark: Watermark | None = None
+
+    def describe(self) -> str:
+        """Name the time column and the watermark."""
+        if self.time is None:
+            return "no event time"
+        rule = self.watermark.describe() if self.watermark else "none"
+        return f"time {self.time}, watermark {rule}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PythonOperator(Operator):
+    """What every operator that calls a user's Python function has.
+
+    ``returns`` is the declared schema as the engine wants it.
+    """
+
+    runs_in: ClassVar[Place] = "python"
+
+    function: Callable[..., Any]
+    returns: Any
+    on_error: OnError = "fail"
+
+    def describe(self) -> str:
+        """Name the user's function."""
+        name = getattr(self.function, "__qualname__", type(self.function).__name__)
+        return f"{name}, bad rows {'stop the query' if self.on_error == 'fail' else 'set aside'}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Map(PythonOperator):
+    """A function called once for every row: dict in, dict, list of dicts or None out."""
+
+    kind: ClassVar[str] = "map"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapBatches(PythonOperator):
+    """A function called once for every Arrow record batch."""
+
+    kind: ClassVar[str] = "map_batches"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Select(Operator):
+    """SQL expressions, one for each column that comes out."""
+
+    kind: ClassVar[str] = "select"
+
+    expressions: tuple[Any, ...]
+    row_by_row: bool = True
+
+    @property
+    def keeps_rows(self) -> bool:
+        """A projection keeps its rows, unless an expression such as explode multiplies them."""
+        return self.row_by_row
+
+    def describe(self) -> str:
+        """Show the expressions."""
+        return ", ".join(str(expression) for expression in self.expressions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter(Operator):
+    """An SQL condition; rows for which it is true go on."""
+
+    kind: ClassVar[str] = "filter"
+
+    condition: Any
+
+    def describe(self) -> str:
+        """Show the condition."""
+        return str(self.condition)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Union(Operator):
+    """The rows of several streams, matched by column name."""
+
+    kind: ClassVar[str] = "union"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Join(Operator):
+    """Each row with its matches in a table.
+
+    ``table`` is a DataFrame, or a function without arguments that returns one; it is read again
+    every ``refresh_seconds`` where that is set.
+    """
+
+    kind: ClassVar[str] = "join"
+
+    table: Any
+    on: tuple[str, ...]
+    how: str = "inner"
+    refresh_seconds: float | None = None
+    broadcast: bool | None = None
+
+    def describe(self) -> str:
+        """Show keys, kind of join and how often the table is read again."""
+        again = f", read again every {self.refresh_seconds:g} s" if self.refresh_seconds else ""
+        return f"{self.how} on {', '.join(self.on)}{again}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LateRows(Operator):
+    """A copy of the rows that came after the watermark had passed them."""
+
+    kind: ClassVar[str] = "late_rows"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeadLetters(Operator):
+    """The rows that operators failed on; ``inputs`` are those operators."""
+
+    kind: ClassVar[str] = "dead_letters"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output(Operator):
+    """The end of a branch: a sink."""
+
+    kind: ClassVar[str] = "sink"
+
+    sink: Any
+
+    @property
+    def keeps_rows(self) -> bool:
+        """A sink takes every row."""
+        return True
+
+    def describe(self) -> str:
+        """Show what the sink says of itself."""
+        return str(self.sink.describe())

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.elasticity.decision import Decision
+from penstock.elasticity.observation import Observation, OperatorObservation, SourceObservation
+from penstock.errors import ConfigurationError
+from penstock.journal import (
+    SCHEMA_VERSION,
+    BatchFinished,
+    BatchSkipped,
+    CorruptLine,
+    DecisionMade,
+    Event,
+    FaultSeen,
+    ForecastMade,
+    QueryStarted,
+    QueryStopped,
+    RowsFailed,
+    RowsLate,
+    SourceProgress,
+    UnknownEvent,
+    WindowsClosed,
+    from_json,
+    read,
+    to_json,
+)
+from penstock.journal.codec import decoder
+from penstock.journal.events import ENVELOPE_KEYS, KINDS
+
+from .strategies import any_float, bodies, finite, unknown_events, values
+
+OPERATOR = OperatorObservation(
+    "enrich", 100, 90, 0.5, 4, 0.2, 0.125, failed_rows=10, estimated=True
+)
+OBSERVATION = Observation(
+    7, 1700000005.0, 0.75, 5.0, 4, (OPERATOR,), (SourceObservation("taxis", 100, 25),), jobs=3
+)
+
+# One event of each kind, as tests/journal/schema-1.jsonl has them.
+SCHEMA_1 = [
+    QueryStarted("q-1", "taxis", "read -> enrich -> window", "0.1.0", "4.3.0", 4),
+    BatchFinished(OBSERVATION, watermark_seconds=1699999990.5, committed_seconds=1700000004.5),
+    BatchSkipped(6),
+    SourceProgress(7, "taxis", 250, {"addBatch": 0.5, "triggerExecution": 0.75}),
+    ForecastMade(7, 30.0, {"enrich": 1200.5}),
+    DecisionMade(7, Decision(6, "the load will double in 30 seconds", {"enrich": 5})),
+    WindowsClosed(7, "hourly", 2, 40),
+    RowsLate(7, "hourly", 3),
+    RowsFailed(7, "enrich", 10, {"ZeroDivisionError": 10}),
+    FaultSeen(7, "executor_lost", "executor 3 was lost", 2),
+    QueryStopped("failed", 'OSError: "disk"\nfull €'),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data(), seq=st.integers(0), at_seconds=finite)
+def test_every_kind_comes_back_as_it_was_written(
+    kind: str, data: st.DataObject, seq: int, at_seconds: float
+) -> None:
+    event = Event(seq, at_seconds, data.draw(values(KINDS[kind])))
+    line = to_json(event)
+    assert "\n" not in line
+    assert from_json(line) == event
+    assert from_json(line.encode()) == event
+
+
+@given(body=unknown_events())
+def test_an_unknown_kind_is_kept_whole(body: UnknownEvent) -> None:
+    assert from_json(to_json(Event(1, 2.0, body))) == Event(1, 2.0, body)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data(), at_seconds=any_float)
+def test_lines_are_strict_json_whatever_the_floats(
+    kind: str, data: st.DataObject, at_seconds: float
+) -> None:
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    body = data.draw(values(KINDS[kind], any_float))
+    line = to_json(Event(1, at_seconds, body))
+    json.loads(line, parse_constant=refuse)
+    # Null reads back as NaN or None, which are written as null again.
+    assert to_json(from_json(line)) == line
+
+
+@given(body=bodies())
+def test_the_envelope_stands_first_and_is_never_shadowed(body: Any) -> None:
+    raw = json.loads(to_json(Event(5, 6.5, body)))
+    assert list(raw)[:4] == list(ENVELOPE_KEYS)
+    assert (raw["v"], raw["seq"], raw["at"]) == (SCHEMA_VERSION, 5, 6.5)
+
+
+def test_a_field_cannot_pass_for_the_envelope() -> None:
+    assert json.loads(to_json(Event(5, 6.5, UnknownEvent("K", {"seq": 99, "v": 9}))))["seq"] == 5
+
+
+@pytest.mark.parametrize("kind", KINDS.values())
+def test_no_kind_has_a_field_named_like_the_envelope(kind: type) -> None:
+    decoder(kind)
+    assert not set(kind.__dataclass_fields__) & set(ENVELOPE_KEYS)  # type: ignore[attr-defined]
+
+
+def test_the_schema_is_what_earlier_journals_have() -> None:
+    """Fails when a change to a kind would leave older journals unreadable."""
+    path = Path(__file__).parent / "schema-1.jsonl"
+    expected = [Event(seq, 1700000000.0 + seq, body) for seq, body in enumerate(SCHEMA_1, 1)]
+    assert {type(body).__name__ for body in SCHEMA_1} == set(KINDS)
+    assert list(read(path)) == expected
+
+
+def test_fields_of_a_newer_minor_version_are_ignored_at_any_depth() -> None:
+    raw = json.loads(to_json(Event(1, 2.0, SCHEMA_1[1])))
+    raw["new"] = 1
+    raw["observation"]["new"] = {"deep": []}
+    raw["observation"]["operators"][0]["new"] = None
+    assert from_json(json.dumps(raw)) == Event(1, 2.0, SCHEMA_1[1])
+
+
+def test_fields_that_an_older_version_did_not_write_take_their_default() -> None:
+    line = '{"v":1,"seq":1,"at":2,"kind":"FaultSeen","batch_id":null,"what":"w","detail":"d"}'
+    assert from_json(line).body == FaultSeen(None, "w", "d", count=1)
+
+
+@pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, 40])
+def test_a_newer_schema_is_refused_with_its_place(version: int) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        from_json(f'{{"v":{version}}}', where="runs/journal-00000003.jsonl line 12")
+    message = str(refused.value)
+    assert message.startswith("runs/journal-00000003.jsonl line 12: ")
+    assert f"schema {version}" in message
+    assert "pip install --upgrade penstock" in message
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("", "not JSON"),
+        ("[1]", "not a JSON object"),
+        ('{"v":1,"seq":1,"at":2,"kind":"BatchSk', "not JSON"),
+        (b'{"v":1,"seq":1,"at":2,"kind":"\xff"}', "not UTF-8"),
+        ("[" * 100_000, "not JSON"),
+        ('{"seq":1,"at":2,"kind":"BatchSkipped","batch_id":3}', "schema version 'v' is None"),
+        ('{"v":true,"seq":1,"at":2,"kind":"K"}', "'v' is True"),
+        ('{"v":0,"seq":1,"at":2,"kind":"K"}', "'v' is 0"),
+        ('{"v":1,"at":2,"kind":"K"}', "no 'seq'"),
+        ('{"v":1,"seq":1,"kind":"K"}', "no 'at'"),
+        ('{"v":1,"seq":1,"at":2}', "no 'kind'"),
+        ('{"v":1,"seq":"1","at":2,"kind":"K"}', "a whole number"),
+        ('{"v":1,"seq":1,"at":2,"kind":"BatchSkipped"}', "BatchSkipped has no 'batch_id'"),
+    ],
+)
+def test_a_line_that_is_no_event_says_why(line: str | bytes, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        from_json(line)
+
+
+@pytest.mark.parametrize("body", [CorruptLine("f", 1, "r", "t"), "text", None])
+def test_only_events_can_be_written(body: Any) -> None:
+    with pytest.raises(TypeError, match="not an event"):
+        to_json(Event(1, 2.0, body))
+
+
+def test_text_that_is_no_unicode_still_makes_a_line() -> None:
+    stopped = QueryStopped("failed", "bad name: \udce9")
+    assert from_json(to_json(Event(1, 2.0, stopped)).encode()).body == stopped
+
+
+def test_a_time_that_is_no_number_is_nan() -> None:
+    assert math.isnan(from_json(to_json(Event(1, math.inf, BatchSkipped(1)))).at_seconds)
