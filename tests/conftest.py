@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -38,3 +39,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True)
+def _ship_test_functions(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Send functions of test modules to Spark's workers by value: they can't import them."""
+    module = getattr(request, "module", None)
+    if module is None:
+        yield
+        return
+    cloudpickle.register_pickle_by_value(module)
+    yield
+    cloudpickle.unregister_pickle_by_value(module)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from penstock import doctor
 from penstock.doctor import (
     GET_JAVA,
     GIGABYTE,
@@ -362,12 +363,12 @@ def test_a_command_that_takes_too_long_ends_with_all_it_started(tmp_path: Path) 
     os.mkfifo(fifo)
     listening = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        script = 'exec 3>"$1"; echo started >&3; sleep 1000 & wait'
+        script = 'exec 3>"$1"; echo started >&3; sleep 100 & wait'
         ran = run_command(["sh", "-c", script, "sh", str(fifo)], limit_seconds=1.0)
         assert ran == Ran(None, "it did not end within 1 seconds")
         assert os.read(listening, 100) == b"started\n"
         # The pipe reads as ended only once the grandchild is gone too.
-        assert select.select([listening], [], [], LONG)[0] == [listening]
+        assert select.select([listening], [], [], 20.0)[0] == [listening]
         assert os.read(listening, 100) == b""
     finally:
         os.close(listening)
@@ -381,11 +382,13 @@ def test_a_command_gives_its_code_and_all_it_printed() -> None:
 def test_versions_are_found_without_importing() -> None:
     assert version_of("no-such-package") is None
     assert version_of("pytest") == pytest.__version__
+    # Run by its path, as the package itself may import PySpark.
     script = (
-        "import sys; from penstock import doctor; "
-        "print(doctor.pyspark_version(), 'py4j' in sys.modules, 'pandas' in sys.modules)"
+        "import runpy, sys; doctor = runpy.run_path(sys.argv[1], run_name='doctor'); "
+        "print(doctor['pyspark_version'](), 'pyspark' in sys.modules, 'pandas' in sys.modules)"
     )
-    assert run_command([sys.executable, "-c", script], LONG).output == "4.3.0 False False\n"
+    ran = run_command([sys.executable, "-c", script, doctor.__file__], LONG)
+    assert ran.output == "4.3.0 False False\n"
 
 
 def test_a_pyspark_without_package_metadata(

@@ -1,55 +1,24 @@
-"""Elastic, data-aware stream processing for PySpark: the catalogue of the public API."""
+"""Elastic, data-aware stream processing for PySpark.
 
-from penstock import sinks, sources
-from penstock.branch import Outlet
-from penstock.elasticity.decision import Decision, Policy
-from penstock.elasticity.observation import Observation, OperatorObservation, SourceObservation
-from penstock.elasticity.static import Static
-from penstock.engine.query import Query, QueryStatus
-from penstock.engine.slots import LocalSlots
-from penstock.errors import (
-    CheckpointError,
-    ConfigurationError,
-    OperatorError,
-    PenstockError,
-    QueryError,
-    SinkError,
-    TopologyError,
-)
-from penstock.placement.placement import Placement
-from penstock.placement.round_robin import RoundRobin
-from penstock.run import run
-from penstock.stream import Stream
-from penstock.topology.dag import Topology
-from penstock.version import __version__
-from penstock.windows.watermark import FixedDelay, Watermark
+The public names are those of ``penstock.catalogue``. They are loaded when first used: Spark's
+Python workers and ``penstock doctor`` import this package without needing all of it.
+"""
 
-__all__ = [
-    "CheckpointError",
-    "ConfigurationError",
-    "Decision",
-    "FixedDelay",
-    "LocalSlots",
-    "Observation",
-    "OperatorError",
-    "OperatorObservation",
-    "Outlet",
-    "PenstockError",
-    "Placement",
-    "Policy",
-    "Query",
-    "QueryError",
-    "QueryStatus",
-    "RoundRobin",
-    "SinkError",
-    "SourceObservation",
-    "Static",
-    "Stream",
-    "Topology",
-    "TopologyError",
-    "Watermark",
-    "__version__",
-    "run",
-    "sinks",
-    "sources",
-]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from penstock.version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from penstock.catalogue import *  # noqa: F403
+
+
+def __getattr__(name: str) -> Any:
+    catalogue = import_module("penstock.catalogue")
+    if name not in catalogue.__all__:
+        raise AttributeError(f"module 'penstock' has no attribute '{name}'")
+    return getattr(catalogue, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*import_module("penstock.catalogue").__all__, "__version__"])

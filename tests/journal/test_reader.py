@@ -188,6 +188,24 @@ def test_segments_deleted_before_they_were_read_are_passed_over(tmp_path: Path) 
         assert seqs(follower) == [5]
 
 
+def test_a_segment_deleted_while_its_reader_looks_for_it_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, 1, line(1))
+    with Follower(tmp_path) as follower:
+        assert seqs(follower) == [1]
+        put(tmp_path, 1, line(2))
+        put(tmp_path, 2, line(3))
+
+        def list_then_delete(directory: Path) -> list[int]:
+            numbers = segment_numbers(directory)
+            segment_path(directory, 1).unlink(missing_ok=True)
+            return numbers
+
+        monkeypatch.setattr("penstock.journal.reader.segment_numbers", list_then_delete)
+        assert seqs(follower) == [2, 3]
+
+
 def begun_with_the_same_number(directory: Path) -> None:
     put(directory, 2, line(1), line(2), line(3))
 
@@ -232,6 +250,14 @@ def test_following_sleeps_between_polls_and_ends_after_all_that_stop_allows(
     events = follow(directory, 2.5, stop=lambda: len(slept) == 3, sleep=sleep)
     assert [e.seq for e in events] == [1, 2, 3]
     assert slept == [2.5, 2.5, 2.5]
+
+
+def test_what_was_written_before_stop_turned_true_is_handed_out(tmp_path: Path) -> None:
+    def stop() -> bool:
+        put(tmp_path, 1, line(1))
+        return True
+
+    assert [e.seq for e in follow(tmp_path, stop=stop)] == [1]
 
 
 def test_following_from_a_cursor(tmp_path: Path) -> None:

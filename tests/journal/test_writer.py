@@ -189,7 +189,7 @@ def test_a_full_disk_is_warned_about_once_and_the_journal_says_what_is_missing(
     assert fault.seq == 2
     assert fault.body == FaultSeen(
         None,
-        "journal_dropped",
+        "journal dropped events",
         "4 events are missing from the journal here; the last because: "
         "[Errno 28] No space left on device",
         count=4,

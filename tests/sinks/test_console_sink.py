@@ -3,7 +3,8 @@ from __future__ import annotations
 import io
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Observation, SparkSession
+from pyspark.sql import functions as F
 from rich.console import Console
 
 from penstock import sinks
@@ -29,6 +30,19 @@ def test_exactly_as_many_rows_as_asked(spark: SparkSession) -> None:
     printed = _printed(spark, 3, None, "SELECT id FROM range(0, 3, 1, 1)")
     assert "3 rows" in printed
     assert "more follow" not in printed
+
+
+def test_one_row_more_than_asked_in_one_partition(spark: SparkSession) -> None:
+    printed = _printed(spark, 3, None, "SELECT id FROM range(0, 4, 1, 1)")
+    assert "3 rows, more follow" in printed
+
+
+def test_rows_that_are_not_shown_are_read_too(spark: SparkSession) -> None:
+    """Else what operators count on the way would be wrong."""
+    seen = Observation()
+    df = spark.range(0, 40, 1, 8).observe(seen, F.count(F.lit(1)).alias("rows"))
+    ConsoleSink(3, None, Console(file=io.StringIO())).write(df, 0)
+    assert seen.get == {"rows": 40}
 
 
 def test_long_values_null_and_markup(spark: SparkSession) -> None:

@@ -31,6 +31,10 @@ def test_zipf_draws_meet_the_probabilities_on_an_even_grid(n: int, s: float) -> 
     assert np.abs(counts - 20_000 * keys.probabilities()).max() <= 1 + 1e-6
 
 
+def test_a_draw_on_the_edge_belongs_to_the_next_key() -> None:
+    assert ZipfKeys(4, s=0.0).draw(np.array([0.0, 0.25, 0.5, 0.75])).tolist() == [0, 1, 2, 3]
+
+
 def test_zipf_keys_of_rows_pass_a_chi_square_test() -> None:
     keys, rows = ZipfKeys(100, 1.0), 200_000
     counts = np.bincount(keys.draw(uniform(np.arange(rows), seed=3, stream=0)), minlength=100)

@@ -41,6 +41,8 @@ def test_pairs_may_come_at_uneven_times() -> None:
         "# half hours\n\n0 10\n 1800\t20 \n",
         "time\tvalue\n2014-07-01 00:00:00\t10\n2014-07-01 00:30:00\t20\n",
         "\ufefftime,value\r\n0,10\r\n1800,20.0\r\n",
+        "\ufeff0,10\n1800,20\n",
+        "2014-07-01T00:00:00,10\n2014-07-01T00:30:00Z,20\n",
     ],
 )
 def test_the_forms_a_file_may_have(tmp_path: Path, text: str) -> None:
@@ -67,8 +69,9 @@ def test_fractions_are_carried_so_that_no_row_is_lost(counts: list[float]) -> No
         assert exact - 1 <= sum(whole[:part]) <= exact + 1e-5
 
 
-def test_ten_tenths_are_one_row() -> None:
-    assert list(accumulate(whole_counts([0.1] * 30)))[9::10] == [1, 2, 3]
+def test_ten_times_seven_tenths_are_seven_rows() -> None:
+    """The double nearest 0.7 is a little less, and so is any exact sum of them."""
+    assert list(accumulate(whole_counts([0.7] * 30)))[9::10] == [7, 14, 21]
 
 
 @given(

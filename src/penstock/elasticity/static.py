@@ -20,8 +20,12 @@ class Static:
     slots: int | None = None
 
     def __post_init__(self) -> None:
-        if self.slots is not None and self.slots < 1:
-            raise ConfigurationError(f"Static({self.slots}) uses no slot. Write Static(1) or more.")
+        if self.slots is None:
+            return
+        if not isinstance(self.slots, int) or isinstance(self.slots, bool) or self.slots < 1:
+            raise ConfigurationError(
+                f"Static({self.slots!r}) is no number of slots. Write Static(1) or more."
+            )
 
     def decide(self, observation: Observation) -> Decision:
         """Return the same number of slots whatever was seen."""

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-import zipfile
-from pathlib import Path
 from typing import Any
 
 import pyspark
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import ConfigurationError
-from penstock.version import __version__
 
 ENGINE_SETTINGS = {
     # Adaptive execution would put its own partition counts in the place of the plan's.
@@ -41,28 +36,6 @@ def configure(session: SparkSession) -> None:
     """Set what the engine needs on the session that a micro-batch runs in, and nowhere else."""
     for key, value in ENGINE_SETTINGS.items():
         session.conf.set(key, value)
-
-
-def ship_package(spark: SparkSession) -> None:
-    """Send this package to executors on other machines, which need not have it installed."""
-    context = spark.sparkContext
-    master = str(context.master)
-    if master.startswith("local") and not master.startswith("local-cluster"):
-        return
-    shipped = getattr(context, "_penstock_shipped", None)
-    if shipped is None:
-        archive = _archive(Path(__file__).parent.parent)
-        context.addPyFile(archive)
-        context._penstock_shipped = archive  # type: ignore[attr-defined]
-
-
-def _archive(package: Path) -> str:
-    directory = tempfile.mkdtemp(prefix="penstock-")
-    path = os.path.join(directory, f"penstock-{__version__}.zip")
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(package.rglob("*.py")):
-            archive.write(file, f"penstock/{file.relative_to(package).as_posix()}")
-    return path
 
 
 def spark_version() -> str:

@@ -12,10 +12,11 @@ from penstock.engine.checkpoint import open_checkpoint
 from penstock.engine.compiler import SOURCE_TAG
 from penstock.engine.query import Query
 from penstock.engine.runner import Runner, Setting
-from penstock.engine.session import ship_package, spark_version
+from penstock.engine.session import spark_version
 from penstock.errors import ConfigurationError
 from penstock.journal.events import QueryStarted
 from penstock.journal.writer import JournalWriter
+from penstock.shipping import ship_package
 from penstock.sinks.filesystem import HadoopFiles
 from penstock.topology.compatibility import Fingerprint
 from penstock.topology.dag import Topology

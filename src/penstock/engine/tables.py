@@ -71,4 +71,4 @@ def _is_small(join: Join, df: DataFrame) -> bool:
     limit = session._jsparkSession.sessionState().conf().autoBroadcastJoinThreshold()
     java: Any = df._jdf
     size = java.queryExecution().optimizedPlan().stats().sizeInBytes()
-    return int(size.toString()) <= int(limit)
+    return int(str(size)) <= int(limit)

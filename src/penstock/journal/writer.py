@@ -36,8 +36,8 @@ class JournalWriter:
     ``write`` neither blocks nor raises: it leaves the event in a bounded queue for a daemon thread.
     What cannot be written (full disk, deleted directory, full queue) is counted in ``dropped`` and
     warned about once; with the first event that can be written again, a ``FaultSeen`` named
-    ``journal_dropped`` says how many events are missing there. A written line is in the operating
-    system's hands: it survives the death of the process, not a power cut.
+    ``journal dropped events`` says how many events are missing there. A written line is in the
+    operating system's hands: it survives the death of the process, not a power cut.
 
     >>> import tempfile
     >>> from penstock.journal import BatchSkipped, read
@@ -169,7 +169,7 @@ class JournalWriter:
         if count == 0:
             return
         detail = f"{count} events are missing from the journal here; the last because: {why}"
-        self._append(self._clock(), FaultSeen(None, "journal_dropped", detail, count))
+        self._append(self._clock(), FaultSeen(None, "journal dropped events", detail, count))
         with self._counting:
             self._dropped_untold -= count
 

@@ -7,6 +7,7 @@ from weakref import WeakSet
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import ConfigurationError
+from penstock.shipping import ship_package
 from penstock.sources.cost import KeyCost
 from penstock.sources.datasource import ReplaySource
 from penstock.sources.delays import Delays, NoDelay
@@ -87,6 +88,7 @@ def replay(
     if session is None:
         raise ConfigurationError("no Spark session is active; start one, or pass it as spark=")
     if session not in _sessions_that_know:
+        ship_package(session)
         session.dataSource.register(ReplaySource)
         _sessions_that_know.add(session)
     return session.readStream.format(ReplaySource.name()).options(**options.as_options()).load()

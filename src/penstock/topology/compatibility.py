@@ -42,7 +42,8 @@ class Fingerprint:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Fingerprint:
         """Read what ``to_json`` wrote."""
-        return cls(tuple(data["sources"]), dict(data["times"]), dict(data["states"]))
+        states = {name: dict(state) for name, state in data["states"].items()}
+        return cls(tuple(data["sources"]), dict(data["times"].items()), states)
 
 
 def breaking_changes(before: Fingerprint, now: Fingerprint) -> tuple[str, ...]:
@@ -58,7 +59,8 @@ def breaking_changes(before: Fingerprint, now: Fingerprint) -> tuple[str, ...]:
     for name, time in before.times.items():
         if name in now.times and now.times[name] != time:
             changes.append(
-                f"source '{name}' had the time column {time} and now has {now.times[name]}"
+                f"source '{name}' had {_time_column(time)} and now has "
+                f"{_time_column(now.times[name])}"
             )
     changes += [
         f"'{name}', which keeps state, is gone"
@@ -72,3 +74,7 @@ def breaking_changes(before: Fingerprint, now: Fingerprint) -> tuple[str, ...]:
             if old.get(what) != new.get(what)
         ]
     return tuple(changes)
+
+
+def _time_column(name: str | None) -> str:
+    return "no time column" if name is None else f"the time column '{name}'"

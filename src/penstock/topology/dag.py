@@ -22,6 +22,7 @@ class Topology:
     def __init__(self, operators: Iterable[Operator]) -> None:
         given = tuple(operators)
         _check_names(given)
+        _check_sources(given)
         self._operators = _sorted({operator.name: operator for operator in given})
         self._check_ends()
 
@@ -107,7 +108,7 @@ def check_name(name: str) -> None:
 Write letters, digits and underscores, starting with a letter, for example 'op_2nd_clicks'.
     """
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-        letters = "".join(c if c.isalnum() or c == "_" else "_" for c in str(name))
+        letters = "".join(c if f"_{c}".isidentifier() else "_" for c in str(name))
         raise TopologyError(
             str(name),
             "the name is not a valid identifier",
@@ -137,6 +138,20 @@ def _check_names(operators: tuple[Operator, ...]) -> None:
                 )
 
 
+def _check_sources(operators: tuple[Operator, ...]) -> None:
+    """Refuse names of sources that differ in case only: they become columns, alike to Spark."""
+    seen: dict[str, str] = {}
+    for operator in operators:
+        if isinstance(operator, Source):
+            twin = seen.setdefault(operator.name.lower(), operator.name)
+            if twin != operator.name:
+                raise TopologyError(
+                    operator.name,
+                    f"Spark can't tell its name from that of the source '{twin}'",
+                    f"Give one of them another, for example name='{operator.name}_2'.",
+                )
+
+
 def _sorted(operators: dict[str, Operator]) -> dict[str, Operator]:
     graph = {name: operator.inputs for name, operator in operators.items()}
     try:
@@ -145,7 +160,7 @@ def _sorted(operators: dict[str, Operator]) -> dict[str, Operator]:
         loop = error.args[1]
         raise TopologyError(
             loop[0],
-            f"it reads its own output: {' -> '.join(reversed(loop))}",
+            f"it reads its own output: {' -> '.join(loop)}",
             "Break the cycle: read from an operator that comes before it.",
         ) from None
     return {name: operators[name] for name in order}

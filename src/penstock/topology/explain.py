@@ -7,6 +7,7 @@ from typing import Literal
 from penstock.errors import ConfigurationError
 from penstock.topology.components import Component, components
 from penstock.topology.dag import Topology
+from penstock.topology.jobs import kept
 from penstock.topology.operators import DeadLetters, Operator, Output, PythonOperator
 
 Format = Literal["text", "mermaid"]
@@ -25,23 +26,23 @@ def explain(topology: Topology, format: Format = "text") -> str:
 
 def _text(topology: Topology) -> str:
     lines = ["Topology"]
-    lines += [f"  {_line(topology, operator)}" for operator in topology]
+    lines += [f"  {_line(operator)}" for operator in topology]
     lines += ["", "Components (one Spark stage each; the plan sets the tasks of those with Python)"]
-    lines += [f"  {_component(topology, component)}" for component in components(topology)]
-    forks = [op.name for op in topology if _is_kept(topology, op)]
-    if forks:
-        lines += ["", f"Kept once per micro-batch for several readers: {', '.join(forks)}"]
+    lines += [f"  {_component(component)}" for component in components(topology)]
+    shared = kept(topology)
+    if shared:
+        lines += ["", f"Kept once per micro-batch for several readers: {', '.join(shared)}"]
     return "\n".join(lines)
 
 
-def _line(topology: Topology, operator: Operator) -> str:
+def _line(operator: Operator) -> str:
     reads = f" <- {', '.join(operator.inputs)}" if operator.inputs else ""
-    detail = operator.describe()
+    detail = " ".join(operator.describe().split())  # SQL may run over several lines
     columns = "" if isinstance(operator, Output) else f"  [{operator.schema}]"
     return f"{operator.name}: {operator.kind}{f' ({detail})' if detail else ''}{reads}{columns}"
 
 
-def _component(topology: Topology, component: Component) -> str:
+def _component(component: Component) -> str:
     steps = []
     for step in component.steps():
         place = "Python" if isinstance(step[0], PythonOperator) else "JVM"
@@ -49,18 +50,11 @@ def _component(topology: Topology, component: Component) -> str:
     return f"{component.name}: {' -> '.join(steps)}"
 
 
-def _is_kept(topology: Topology, operator: Operator) -> bool:
-    set_aside = any(
-        isinstance(other, DeadLetters) and operator.name in other.inputs for other in topology
-    )
-    return topology.is_fork(operator.name) or set_aside
-
-
 def _mermaid(topology: Topology) -> str:
     lines = ["flowchart LR"]
     inside: set[str] = set()
     for component in components(topology):
-        lines.append(f"  subgraph component_{component.name}[{component.name}]")
+        lines.append(f"  subgraph component_{component.name}[{_quoted(component.name)}]")
         for operator in component.operators:
             lines.append(f"    {_node(operator)}")
             inside.add(operator.name)
@@ -68,8 +62,8 @@ def _mermaid(topology: Topology) -> str:
     lines += [f"  {_node(operator)}" for operator in topology if operator.name not in inside]
     for operator in topology:
         arrow = "-. failed rows .->" if isinstance(operator, DeadLetters) else "-->"
-        lines += [f"  {name} {arrow} {operator.name}" for name in operator.inputs]
-    python = [op.name for op in topology if isinstance(op, PythonOperator)]
+        lines += [f"  {_id(name)} {arrow} {_id(operator.name)}" for name in operator.inputs]
+    python = [_id(op.name) for op in topology if isinstance(op, PythonOperator)]
     if python:
         lines += ["  classDef python fill:#fde68a,stroke:#92400e,color:#111"]
         lines += [f"  class {','.join(python)} python"]
@@ -79,7 +73,12 @@ def _mermaid(topology: Topology) -> str:
 def _node(operator: Operator) -> str:
     label = _quoted(f"{operator.name}<br/>{operator.kind}")
     shapes = {"source": f"[/{label}/]", "sink": f"[({label})]"}
-    return f"{operator.name}{shapes.get(operator.kind, f'[{label}]')}"
+    return f"{_id(operator.name)}{shapes.get(operator.kind, f'[{label}]')}"
+
+
+def _id(name: str) -> str:
+    """Keep names apart from Mermaid's own words, such as end, click and style."""
+    return f"op_{name}"
 
 
 def _quoted(text: str) -> str:

@@ -3,12 +3,14 @@
 Every sink is a job. A stream that several read is kept, and the keeping is a job of its own only
 when every reader has Python work to do: then they run side by side afterwards. Where one reader
 is a sink with nothing but SQL before it, that sink's job goes first and fills the cache on its
-way, and no extra job is needed.
+way, and no extra job is needed. Such a sink reads that stream alone, and once: two tasks of one
+job that need the same part of an empty cache, on two executors, would both do its work.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 
 from penstock.topology.dag import Topology
 from penstock.topology.operators import DeadLetters, Output, PythonOperator
@@ -60,13 +62,15 @@ def chain_end(topology: Topology, name: str) -> str:
 def jobs(topology: Topology) -> tuple[Job, ...]:
     """Plan the jobs of a micro-batch, each after those that it waits for."""
     keeps = kept(topology)
-    plain = [_job(topology, name, set(keeps), writes=False) for name in keeps]
-    plain += [_job(topology, out.name, set(keeps), writes=True) for out in topology.outputs]
+    plain = [_job(topology, name, keeps, writes=False) for name in keeps]
+    plain += [_job(topology, out.name, keeps, writes=True) for out in topology.outputs]
     led = {name: leader for name in keeps if (leader := _leader(topology, plain, name))}
-    return tuple(_merged(job, plain, led) for job in plain if job.name not in led)
+    merged = {job.name: _merged(job, plain, led) for job in plain if job.name not in led}
+    order = TopologicalSorter({name: job.after for name, job in merged.items()})
+    return tuple(merged[name] for name in order.static_order())
 
 
-def _job(topology: Topology, name: str, keeps: set[str], *, writes: bool) -> Job:
+def _job(topology: Topology, name: str, keeps: tuple[str, ...], *, writes: bool) -> Job:
     operators: list[str] = []
     after: set[str] = set()
     queue = [] if name == ALL_SOURCES else [name]
@@ -99,7 +103,10 @@ def _leader(topology: Topology, plain: list[Job], name: str) -> str | None:
     """Choose the sink that fills the cache of ``name`` on its way, or None."""
     for job in plain:
         if job.writes and job.after == (name,) and not _has_python(topology, job):
-            return job.name
+            reads = sum(_reads(topology, each).count(name) for each in job.operators)
+            # Nothing is computed or counted before the sources' rows, so twice does no harm there.
+            if reads == 1 or name == ALL_SOURCES:
+                return job.name
     return None
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from penstock.topology.schema import Schema
+from penstock.windows.durations import in_seconds, microseconds
 from penstock.windows.watermark import Watermark
 
 OnError = Literal["fail", "dead_letter"]
@@ -153,7 +154,9 @@ class Join(Operator):
 
     def describe(self) -> str:
         """Show keys, kind of join and how often the table is read again."""
-        again = f", read again every {self.refresh_seconds:g} s" if self.refresh_seconds else ""
+        again = ""
+        if self.refresh_seconds is not None:
+            again = f", read again every {in_seconds(microseconds(self.refresh_seconds))}"
         return f"{self.how} on {', '.join(self.on)}{again}"
 
 

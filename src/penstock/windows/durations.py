@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import timedelta
+from fractions import Fraction
 
 from penstock.errors import ConfigurationError
 
@@ -19,7 +20,8 @@ _MICROSECONDS = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
-_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
+_LONGEST = (1 << 63) - 1  # what Spark can hold
+_PART = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([a-z]+)\s*", re.IGNORECASE)
 
 
 def microseconds(duration: Duration) -> int:
@@ -31,16 +33,20 @@ def microseconds(duration: Duration) -> int:
     (90000000, 250000, 86400000000)
     """
     if isinstance(duration, timedelta):
-        return round(duration / timedelta(microseconds=1))
-    if isinstance(duration, bool):
+        length = duration // timedelta(microseconds=1)
+    elif isinstance(duration, bool):
         raise _unreadable(duration)
-    if isinstance(duration, int | float):
-        if not math.isfinite(duration):
-            raise _unreadable(duration)
-        return round(duration * 1_000_000)
-    if not isinstance(duration, str):
+    elif isinstance(duration, int):
+        length = duration * 1_000_000
+    elif isinstance(duration, float) and math.isfinite(duration):
+        length = round(Fraction(duration) * 1_000_000)
+    elif isinstance(duration, str):
+        length = _parse(duration)
+    else:
         raise _unreadable(duration)
-    return _parse(duration)
+    if not 0 <= length <= _LONGEST:
+        raise _unreadable(duration)
+    return length
 
 
 def seconds(duration: Duration) -> float:
@@ -52,21 +58,29 @@ def seconds(duration: Duration) -> float:
     return microseconds(duration) / 1_000_000
 
 
+def in_seconds(length_micros: int) -> str:
+    """Write a length of time out, with every digit and no exponent.
+
+    >>> in_seconds(1_209_600_000_000), in_seconds(1_500)
+    ('1209600 s', '0.0015 s')
+    """
+    whole, micros = divmod(length_micros, 1_000_000)
+    return f"{whole}.{micros:06d}".rstrip("0").rstrip(".") + " s"
+
+
 def _parse(text: str) -> int:
-    rest = text.strip()
-    if rest.lower().startswith("interval "):
-        rest = rest[len("interval ") :]
-    total, position = 0.0, 0
+    rest = re.sub(r"^interval\s+", "", text.strip(), flags=re.IGNORECASE)
+    total, position = Fraction(0), 0
     while position < len(rest):
         match = _PART.match(rest, position)
         unit = match.group(2).lower().removesuffix("s") if match else ""
         if match is None or unit not in _MICROSECONDS:
             raise _unreadable(text)
-        total += float(match.group(1)) * _MICROSECONDS[unit]
+        total += Fraction(match.group(1)) * _MICROSECONDS[unit]
         position = match.end()
     if not rest:
         raise _unreadable(text)
-    return round(total)
+    return int(total)
 
 
 def _unreadable(duration: object) -> ConfigurationError:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from penstock.errors import ConfigurationError
-from penstock.windows.durations import Duration, microseconds
+from penstock.windows.durations import Duration, in_seconds, microseconds
 
 MICROS_PER_MILLI = 1_000
 
@@ -32,7 +32,7 @@ class Watermark(Protocol):
 class FixedDelay:
     """Trails the newest event time by a fixed delay, as Spark's ``withWatermark`` does.
 
-    Spark counts in whole milliseconds, so this does too.
+    Spark counts both in whole milliseconds and cuts off the rest, so this does too.
 
     >>> FixedDelay(10_000_000).advance(None, 25_000_999)
     15000000
@@ -61,10 +61,13 @@ class FixedDelay:
         """Return the newest event time seen, less the delay."""
         if newest_micros is None:
             return current_micros
-        candidate = newest_micros - self.delay_micros
-        candidate -= candidate % MICROS_PER_MILLI
+        candidate = _whole_millis(newest_micros) - _whole_millis(self.delay_micros)
         return candidate if current_micros is None else max(current_micros, candidate)
 
     def describe(self) -> str:
         """Say the rule in a few words."""
-        return f"{self.delay_micros / 1e6:g} s behind the newest row"
+        return f"{in_seconds(self.delay_micros)} behind the newest row"
+
+
+def _whole_millis(micros: int) -> int:
+    return micros - micros % MICROS_PER_MILLI

@@ -16,10 +16,12 @@ from penstock.engine.schemas import schema_of
 from penstock.engine.slots import LocalSlots, Slots
 from penstock.engine.start import start
 from penstock.engine.steps import OnStep
-from penstock.errors import ConfigurationError
+from penstock.errors import ConfigurationError, TopologyError
 from penstock.placement.placement import Placement
 from penstock.placement.round_robin import RoundRobin
 from penstock.sinks import parquet
+from penstock.sinks.files import FileSink
+from penstock.sinks.jdbc_sink import JdbcSink
 from penstock.topology.dag import Topology
 from penstock.topology.operators import DeadLetters, Output, PythonOperator
 from penstock.windows.durations import Duration, seconds
@@ -68,6 +70,7 @@ def run(
     """
     _check(outlets, trigger, available_now)
     topology = _with_letters_kept(build_topology(outlets, unused), checkpoint)
+    _check_places(topology)
     setting = Setting(
         policy=policy or Static(),
         placement=placement or RoundRobin(),
@@ -101,6 +104,20 @@ def _check(outlets: tuple[Any, ...], trigger: Duration | None, available_now: bo
         raise ConfigurationError(
             f"trigger={trigger!r} is no time. Leave it out to run as fast as possible."
         )
+
+
+def _check_places(topology: Topology) -> None:
+    """Two sinks that replace each other's batches in one place would lose rows."""
+    places: dict[str, str] = {}
+    for output in topology.outputs:
+        if isinstance(output.sink, FileSink | JdbcSink):
+            other = places.setdefault(output.sink.describe(), output.name)
+            if other != output.name:
+                raise TopologyError(
+                    output.name,
+                    f"'{other}' writes to {output.sink.describe()} too",
+                    "Unite the two streams before one sink, or give each a place of its own.",
+                )
 
 
 def _with_letters_kept(topology: Topology, checkpoint: str) -> Topology:

@@ -1,0 +1,99 @@
+"""What the benchmarks share: a session, memory of a process tree, tables and JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.table import Table
+
+
+def session(master: str) -> SparkSession:
+    """Start Spark as a benchmark wants it: quiet, on this machine, adaptive execution off."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    spark = (
+        SparkSession.builder.master(master)
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.adaptive.enabled", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.streaming.numRecentProgressUpdates", "1000")
+        .config("spark.driver.memory", "2g")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def spark_jobs(spark: SparkSession) -> int:
+    """Count the jobs that Spark has run so far."""
+    store: Any = spark.sparkContext._jsc.sc()
+    store.listenerBus().waitUntilEmpty()
+    return int(store.statusStore().jobsList(None).size())
+
+
+def peak_memory_mb(command: list[str], every_seconds: float = 0.1) -> float:
+    """Run a command and return the largest sum of resident memory of its whole process tree."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    peak, done = 0.0, threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not done.wait(every_seconds):
+            peak = max(peak, sum(map(_resident_mb, _tree(process.pid))))
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        if process.wait():
+            raise RuntimeError(f"{command} failed")
+    finally:
+        done.set()
+        watcher.join()
+    return peak
+
+
+def _tree(root: int) -> list[int]:
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except (OSError, ValueError, IndexError):
+                continue
+            children.setdefault(parent, []).append(int(entry.name))
+    found, queue = [], [root]
+    while queue:
+        current = queue.pop()
+        found.append(current)
+        queue.extend(children.get(current, []))
+    return found
+
+
+def _resident_mb(pid: int) -> float:
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def show(rows: list[dict[str, Any]], title: str, as_json: bool) -> None:
+    """Print results as a table, or as JSON."""
+    if as_json:
+        print(json.dumps({"benchmark": title, "results": rows}, indent=1))
+        return
+    table = Table(title=title)
+    for name in rows[0]:
+        table.add_column(name.replace("_", " "), justify="right")
+    for row in rows:
+        table.add_row(*(f"{v:.3g}" if isinstance(v, float) else str(v) for v in row.values()))
+    Console(width=140).print(table)

@@ -1,0 +1,166 @@
+"""What ``penstock demo`` does: runs the demo's job, shows it, and says what came of it."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.cli.progress import Progress
+from penstock.cli.quiet_spark import quiet_spark
+from penstock.cli.run_job import decisions_as_dicts
+from penstock.cli.run_record import RunRecord
+from penstock.cli.watching import watch
+
+if TYPE_CHECKING:
+    from penstock.demo import Load
+
+# What is not worked off so long after the last row came is left: a demo should end.
+PATIENCE_SECONDS = 12.0
+MEMORY = "1g"
+# A JVM that lives for a minute on a few cores spends most of it compiling, unless told not to.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a demo did, and what Spark found in its files afterwards."""
+
+    record: RunRecord
+    by_ctrl_c: bool
+    out: Path
+    paths: Mapping[str, str]
+    read_back: Mapping[str, int]
+    offered_rows: int
+    stream_seconds: float
+
+    @property
+    def journal(self) -> Path:
+        """Where the event log is."""
+        return self.out / "checkpoint" / "journal"
+
+    @property
+    def spark_log(self) -> Path:
+        """Where everything is that Spark said."""
+        return self.out / "spark.log"
+
+
+def run_demo(
+    out: Path,
+    master: str,
+    load: Load,
+    say: Callable[[str], object],
+    progress: Any,
+    clock: Callable[[], float] = time.monotonic,
+) -> Shown:
+    """Run the demo in a directory that is its own; ``progress`` makes a display."""
+    from penstock import demo
+
+    rows = load.trace.rows
+    say(f"Starting Spark on {master}.")
+    settings = {
+        "spark.driver.memory": MEMORY,
+        "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+        "spark.sql.shuffle.partitions": "8",
+    }
+    with quiet_spark("penstock-demo", master, settings, log=out / "spark.log") as spark:
+        say(f"Playing {rows:,} rows in {load.seconds} seconds, with three bursts.")
+        query = demo.start(spark, load, out)
+        started = clock()
+        is_enough = Enough(rows, load.seconds + PATIENCE_SECONDS, clock)
+        outputs = {output.name: output.sink.path for output in query.topology.outputs}
+        display: Progress = progress(list(outputs))
+        record, by_ctrl_c = watch(query, display, is_enough)
+        stream_seconds = clock() - started
+        say("Counting what is in the files.")
+        counts = demo.read_back(query, spark)
+    return Shown(record, by_ctrl_c, out, outputs, counts, rows, stream_seconds)
+
+
+class Enough:
+    """Says when a demo has shown enough: all rows are done, or too long has passed.
+
+    The time counts from the first micro-batch on, which on a slow machine takes a while itself.
+    """
+
+    def __init__(self, rows: int, limit_seconds: float, clock: Callable[[], float]) -> None:
+        self._rows = rows
+        self._limit_seconds = limit_seconds
+        self._clock = clock
+        self._first_at: float | None = None
+
+    def __call__(self, record: RunRecord) -> bool:
+        """Look at what was done so far, and at the clock."""
+        if record.batches and self._first_at is None:
+            self._first_at = self._clock()
+        is_late = (
+            self._first_at is not None and self._clock() >= self._first_at + self._limit_seconds
+        )
+        return record.rows_in >= self._rows or is_late
+
+
+def as_dict(shown: Shown) -> dict[str, object]:
+    """Give the outcome as JSON takes it."""
+    record = shown.record
+    return {
+        "stopped_by_ctrl_c": shown.by_ctrl_c,
+        "stream_seconds": round(shown.stream_seconds, 3),
+        "offered_rows": shown.offered_rows,
+        "batches": record.batches,
+        "rows": record.rows_in,
+        "failed_rows": record.failed_rows,
+        "outputs": [
+            {
+                "name": name,
+                "path": path,
+                "rows": record.rows_out.get(name, 0),
+                "rows_read_back": shown.read_back[name],
+            }
+            for name, path in shown.paths.items()
+        ],
+        "decisions": decisions_as_dicts(record),
+        "journal": str(shown.journal),
+        "spark_log": str(shown.spark_log),
+    }
+
+
+def as_text(shown: Shown) -> str:
+    """Give the outcome as people read it, with what to open next."""
+    record = shown.record
+    how = "Ctrl-C ended it" if shown.by_ctrl_c else "It ended"
+    lines = [
+        "",
+        f"{how} after {shown.stream_seconds:.0f} seconds of stream: {record.batches} "
+        f"micro-batches took {record.rows_in:,} of {shown.offered_rows:,} rows, "
+        f"{record.failed_rows:,} failed.",
+        "",
+        "Written, and counted again in the files:",
+    ]
+    width = max(len(name) for name in shown.paths)
+    for name, path in shown.paths.items():
+        written, found = record.rows_out.get(name, 0), shown.read_back[name]
+        again = "all there" if written == found else f"{found:,} IN THE FILES"
+        lines.append(f"  {name:<{width}}  {written:>9,} rows, {again}  {path}")
+    lines += ["", "Decisions:"]
+    lines += [
+        f"  from batch {made.batch_id + 1}: {made.decision.slots} slots ({made.decision.reason})"
+        for made in record.decisions
+    ]
+    return "\n".join([*lines, "", *_next_steps(shown)])
+
+
+def _next_steps(shown: Shown) -> list[str]:
+    from penstock.demo import job
+
+    alarms = shlex.quote(str(shown.out / "alarms"))
+    journal = shlex.quote(str(shown.journal))
+    return [
+        "Look at:",
+        f"  the alarms       head -n 3 {alarms}/batch_id=*/*.json",
+        f"  the event log    tail -n 3 {journal}/*.jsonl",
+        f"  the job itself   {job.__file__}",
+        f"  Spark's log      {shown.spark_log}",
+    ]

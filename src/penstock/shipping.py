@@ -1,0 +1,40 @@
+"""Sends this package to executors, which need not have it installed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+from weakref import WeakSet
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from penstock.version import __version__
+
+_contexts_that_have_it: WeakSet[SparkContext] = WeakSet()
+
+
+def ship_package(spark: SparkSession) -> None:
+    """Add this package to what Spark sends to its executors, once for a Spark context.
+
+    Local executors are started by this very machine's Python and have it. A function or a source
+    takes along what was added before it was made, so this comes before either.
+    """
+    context = spark.sparkContext
+    master = str(context.master)
+    is_local = master.startswith("local") and not master.startswith("local-cluster")
+    if is_local or context in _contexts_that_have_it:
+        return
+    context.addPyFile(_archive(Path(__file__).parent))
+    _contexts_that_have_it.add(context)
+
+
+def _archive(package: Path) -> str:
+    directory = tempfile.mkdtemp(prefix="penstock-")
+    path = os.path.join(directory, f"penstock-{__version__}.zip")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(package.rglob("*.py")):
+            archive.write(file, f"penstock/{file.relative_to(package).as_posix()}")
+    return path

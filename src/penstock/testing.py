@@ -1,0 +1,59 @@
+"""For tests of your own jobs and sinks: break a run off at a chosen step, then start it again.
+
+>>> import penstock.testing
+>>> on_step = penstock.testing.fail_at("sinks", batch=1)
+>>> on_step(Step.SINKS, 0)
+>>> on_step(Step.SINKS, 1)
+Traceback (most recent call last):
+    ...
+penstock.testing.BrokenOff: broken off at 'sinks' of micro-batch 1
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+from penstock.engine.steps import OnStep, Step
+
+
+class BrokenOff(Exception):
+    """Ends a micro-batch in the middle, inside this process."""
+
+
+def fail_at(step: Step | str, batch: int) -> OnStep:
+    """Return an ``on_step`` for ``run`` that raises when a step of a micro-batch is done."""
+    wanted = Step(step)
+
+    def on_step(reached: Step, batch_id: int) -> None:
+        if reached == wanted and batch_id == batch:
+            raise BrokenOff(f"broken off at '{wanted.value}' of micro-batch {batch_id}")
+
+    return on_step
+
+
+def kill_at(step: Step | str, batch: int | None = None, after_seconds: float = 0.0) -> OnStep:
+    """Return an ``on_step`` that kills this process and its whole group, Spark's JVM included.
+
+    SIGKILL, as when a machine dies: nothing is cleaned up. ``batch`` None takes the first that gets
+    there. With ``after_seconds`` the step is passed and death comes that much later, in the middle
+    of whatever runs then. Start the process in a group of its own, or its parent dies too.
+    """
+    wanted = Step(step)
+
+    def on_step(reached: Step, batch_id: int) -> None:
+        if reached != wanted or batch not in (None, batch_id):
+            return
+        if after_seconds > 0:
+            timer = threading.Timer(after_seconds, _kill_group)
+            timer.daemon = True
+            timer.start()
+        else:
+            _kill_group()
+
+    return on_step
+
+
+def _kill_group() -> None:
+    os.killpg(os.getpgrp(), signal.SIGKILL)

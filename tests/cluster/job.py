@@ -1,0 +1,57 @@
+"""A job for a cluster whose executors do not have Penstock. Not a test."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+import penstock as ps
+
+
+def main(master: str, packages: str, where: str) -> None:
+    spark = (
+        SparkSession.builder.master(master)
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.executorEnv.PYTHONPATH", packages)
+        .config("spark.executor.memory", "512m")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.scheduler.minRegisteredResourcesRatio", "1.0")
+        .config("spark.scheduler.maxRegisteredResourcesWaitingTime", "60s")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+
+    def look(row: dict[str, Any]) -> dict[str, Any]:
+        import penstock
+
+        if row["id"] % 50 == 7:
+            raise ValueError("seven")
+        return {"id": row["id"], "penstock": penstock.__file__}
+
+    df = ps.sources.generate(
+        ps.sources.Steady(100), duration_seconds=6, max_rows_per_batch=100, spark=spark
+    )
+    s = ps.Stream.read(df, time="ts", watermark="1 second")
+    m = s.map(look, "id bigint, penstock string", on_error="dead_letter")
+    query = ps.run(
+        m.to(ps.sinks.parquet(f"{where}/out")),
+        m.dead_letters().to(ps.sinks.parquet(f"{where}/dead")),
+        checkpoint=f"{where}/checkpoint",
+        available_now=True,
+    )
+    query.await_termination(240)
+    last = query.status().last
+    assert last is not None
+    files = {row.penstock for row in spark.read.parquet(f"{where}/out").distinct().collect()}
+    tasks = {operator.name: operator.tasks for operator in last.operators}
+    print(json.dumps({"penstock": sorted(files), "tasks": tasks, "slots": last.slots}))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

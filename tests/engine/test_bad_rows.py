@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import penstock as ps
+from oracle import bag
+from penstock import journal
+from penstock.journal.events import RowsFailed
+
+Events = Callable[..., DataFrame]
+Finish = Callable[..., ps.Query]
+
+
+def test_on_error_fail_stops_the_query_with_operator_row_and_traceback(
+    events: Events, tmp_path: Path
+) -> None:
+    def inverse(row: dict[str, Any]) -> dict[str, Any]:
+        return {"id": row["id"], "inverse": 1 / (row["id"] - 13), "pad": "x" * 2_000}
+
+    s = ps.Stream.read(events(2, 20)).select("id", "repeat('y', 3000) AS long")
+    s = s.map(inverse, "id bigint, inverse double, pad string")
+    out = str(tmp_path / "out")
+    query = ps.run(s.to(ps.sinks.parquet(out)), checkpoint=str(tmp_path / "ck"), available_now=True)
+    with pytest.raises(ps.OperatorError) as raised:
+        query.await_termination(60)
+    error = raised.value
+    assert (error.operator, error.error) == ("inverse", "ZeroDivisionError")
+    assert error.row.startswith('{"id": 13, "long": "yyy')
+    assert len(error.row.encode()) <= 1_024
+    assert "1 / (row" in error.user_traceback
+    assert query.exception() is error
+    assert query.status().state == "failed"
+    assert not list(Path(out).glob("batch_id=*"))
+    stopped = list(journal.read(query.journal_dir))[-1].body
+    assert "inverse" in (stopped.error or "")
+
+
+def test_dead_letters_of_a_chain_and_a_branch_are_told_apart(
+    events: Events, finish: Finish
+) -> None:
+    def first(row: dict[str, Any]) -> dict[str, Any]:
+        if row["id"] % 10 == 1:
+            raise LookupError("no such user")
+        return {"id": row["id"]}
+
+    def second(row: dict[str, Any]) -> dict[str, Any]:
+        return {"id": "text" if row["id"] % 10 == 2 else row["id"]}
+
+    def third(row: dict[str, Any]) -> dict[str, Any]:
+        return {"id": None if row["id"] % 10 == 3 else row["id"]}
+
+    good, letters = ps.sinks.memory(), ps.sinks.memory()
+    s = ps.Stream.read(events(2, 50))
+    s = s.map(first, "id bigint", on_error="dead_letter")
+    s = s.map(second, "id bigint", on_error="dead_letter").filter("id >= 0")
+    s = s.map(third, "id bigint NOT NULL", on_error="dead_letter")
+    query = finish(s.to(good), s.dead_letters().to(letters))
+    assert bag(good.rows()) == bag(events.table.filter("id % 10 NOT IN (1, 2, 3)").select("id"))
+    found = Counter((row.operator, row.error) for row in letters.rows())
+    assert found == {("first", "LookupError"): 10, ("second", "WrongValue"): 10} | {
+        ("third", "WrongValue"): 10
+    }
+    ids = sorted(json.loads(row.row)["id"] for row in letters.rows())
+    assert ids == [i for i in range(100) if i % 10 in (1, 2, 3)]
+    told = [e.body for e in journal.read(query.journal_dir) if isinstance(e.body, RowsFailed)]
+    assert Counter(e.operator for e in told) == {"first": 2, "second": 2, "third": 2}
+    assert {json.dumps(dict(e.reasons)) for e in told if e.operator == "first"} == {
+        '{"LookupError": 5}'
+    }
+
+
+def test_dead_letters_that_nobody_takes_are_kept_in_the_checkpoint(
+    spark: SparkSession, events: Events, finish: Finish, tmp_path: Path
+) -> None:
+    def odd(row: dict[str, Any]) -> dict[str, Any]:
+        assert row["id"] % 2, "even"
+        return {"id": row["id"]}
+
+    sink = ps.sinks.memory()
+    finish(ps.Stream.read(events(2, 10)).map(odd, "id bigint", on_error="dead_letter").to(sink))
+    assert sorted(row.id for row in sink.rows()) == [1, 3, 5, 7, 9, 11, 13, 15, 17, 19]
+    letters = spark.read.parquet(str(tmp_path / "checkpoint" / "dead_letters")).collect()
+    assert sorted(json.loads(row.row)["id"] for row in letters) == list(range(0, 20, 2))
+
+
+def test_a_later_stream_can_work_on_dead_letters(events: Events, finish: Finish) -> None:
+    def always(row: dict[str, Any]) -> dict[str, Any]:
+        raise ValueError(row["id"])
+
+    def parse(row: dict[str, Any]) -> dict[str, Any]:
+        return {"again": json.loads(row["row"])["id"]}
+
+    again, good = ps.sinks.memory(), ps.sinks.memory()
+    s = ps.Stream.read(events(1, 10)).map(always, "id bigint", on_error="dead_letter")
+    retried = s.dead_letters().filter("error = 'ValueError'").map(parse, "again bigint")
+    finish(s.to(good), retried.to(again))
+    assert good.rows() == []
+    assert sorted(row.again for row in again.rows()) == list(range(10))
+
+
+def test_a_python_function_that_prints_nothing_to_the_output_keeps_all_rows_of_an_empty_batch(
+    events: Events, finish: Finish
+) -> None:
+    sink = ps.sinks.memory()
+    s = ps.Stream.read(events(2, 5)).filter("id > 6").map(lambda r: {"id": r["id"]}, "id bigint")
+    finish(s.to(sink))
+    assert sorted(row.id for row in sink.rows()) == [7, 8, 9]
+
+
+@pytest.mark.slow
+def test_a_million_rows_with_ten_thousand_bad_ones(
+    spark: SparkSession, finish: Finish, tmp_path: Path
+) -> None:
+    """Of every 100 rows one is bad: a third raise, a third are of a wrong type, a third null."""
+    where, rows = str(tmp_path / "in"), 1_000_000
+    for part in range(4):
+        span = spark.range(part * rows // 4, (part + 1) * rows // 4, numPartitions=1)
+        span.selectExpr("id", "id / 3 AS value").write.mode("append").parquet(where)
+
+    def work(row: dict[str, Any]) -> dict[str, Any]:
+        number = row["id"]
+        if number % 100 == 50:
+            case = number // 100 % 3
+            if case == 0:
+                raise RuntimeError("the look-up failed")
+            return {"id": number, "value": "a lot" if case == 1 else None}
+        return {"id": number, "value": row["value"] * 2}
+
+    df = (
+        spark.readStream.schema("id bigint, value double")
+        .option("maxFilesPerTrigger", 1)
+        .parquet(where)
+    )
+    s = ps.Stream.read(df)
+    s = s.map(work, "id bigint NOT NULL, value double NOT NULL", on_error="dead_letter")
+    good, bad = str(tmp_path / "good"), str(tmp_path / "bad")
+    finish(s.to(ps.sinks.parquet(good)), s.dead_letters().to(ps.sinks.parquet(bad)))
+    expected = spark.range(rows).filter("id % 100 <> 50").selectExpr("id", "id / 3 * 2 AS value")
+    found = spark.read.parquet(good).select("id", "value")
+    assert found.count() == rows - rows // 100
+    assert found.exceptAll(expected).isEmpty()
+    letters = spark.read.parquet(bad)
+    assert letters.count() == rows // 100
+    ids = letters.selectExpr("cast(get_json_object(row, '$.id') AS bigint) AS id")
+    assert ids.exceptAll(spark.range(rows).filter("id % 100 = 50")).isEmpty()
+    reasons = {
+        (r.operator, r.error, r.message): r["count"]
+        for r in letters.groupBy("operator", "error", "message").count().collect()
+    }
+    assert reasons == {
+        ("work", "RuntimeError", "the look-up failed"): 3334,
+        ("work", "WrongValue", "column 'value' is double, the function returned a str"): 3333,
+        ("work", "WrongValue", "column 'value' may not be null"): 3333,
+    }

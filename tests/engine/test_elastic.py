@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+import penstock as ps
+from oracle import bag
+from penstock import journal
+from penstock.journal.events import DecisionMade, FaultSeen
+
+Events = Callable[..., DataFrame]
+Finish = Callable[..., ps.Query]
+
+
+class Restless:
+    """A policy that asks for another number of tasks after every batch."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self.seen: list[tuple[int, int]] = []
+
+    def decide(self, observation: ps.Observation) -> ps.Decision:
+        used = {op.name: op.tasks for op in observation.operators}
+        self.seen.append((observation.batch_id, used.get("same", 0)))
+        slots = self._random.randint(1, 9)
+        return ps.Decision(slots, f"a roll of the dice: {slots}")
+
+
+def test_parallelism_changes_at_every_batch_without_a_restart_and_nothing_is_lost(
+    events: Events, finish: Finish
+) -> None:
+    sink, policy = ps.sinks.memory(), Restless(7)
+    s = ps.Stream.read(events(6, 40))
+    s = s.map(
+        lambda row: {"id": row["id"], "user": row["user"]}, "id bigint, user string", name="same"
+    )
+    query = finish(s.to(sink), policy=policy)
+    assert bag(sink.rows()) == bag(events.table.select("id", "user"))
+    wanted = [decision.slots for decision in query.decisions()]
+    used = [tasks for batch_id, tasks in policy.seen if batch_id >= 0]
+    # There are 4 slots, so no plan gets more; each batch ran as the decision before it said.
+    chosen = [min(4, random_slots) for random_slots in _rolls(7, len(used))]
+    assert used == chosen
+    assert len(set(used)) > 1
+    assert max(wanted) > 4
+
+
+def _rolls(seed: int, count: int) -> list[int]:
+    dice = random.Random(seed)
+    return [dice.randint(1, 9) for _ in range(count)]
+
+
+def test_tasks_may_be_set_for_one_component(events: Events, finish: Finish) -> None:
+    class Uneven:
+        def decide(self, observation: ps.Observation) -> ps.Decision:
+            return ps.Decision(2, "a for three, the rest for two", {"a": 3})
+
+    s = ps.Stream.read(events(2, 40))
+    a = s.map(lambda row: {"id": row["id"]}, "id bigint", name="a")
+    b = s.map(lambda row: {"id": row["id"]}, "id bigint", name="b")
+    one, two = ps.sinks.memory(), ps.sinks.memory()
+    query = finish(a.to(one), b.to(two), policy=Uneven())
+    tasks = {op.name: op.tasks for op in query.status().last.operators}
+    assert (tasks["a"], tasks["b"]) == (3, 2)
+    assert len(one.rows()) == len(two.rows()) == 80
+
+
+def test_rows_stay_where_they_are_when_the_partitions_fit(events: Events, finish: Finish) -> None:
+    """One file is one partition: with one slot nothing moves, and nothing may be shuffled."""
+    s = ps.Stream.read(events(2, 40)).map(lambda row: {"id": row["id"]}, "id bigint")
+    plans: list[str] = []
+
+    def look(df: DataFrame, batch_id: int) -> None:
+        plans.append(df._jdf.queryExecution().executedPlan().toString())
+        df.collect()
+
+    finish(s.to(look), slots=ps.LocalSlots(max=1), checkpoint="one")
+    assert all("Exchange" not in plan for plan in plans)
+    plans.clear()
+    finish(s.to(look), slots=ps.LocalSlots(max=3), checkpoint="three")
+    assert all("Exchange shufflepartitionidpassthrough" in plan for plan in plans)
+
+
+def test_neighbouring_python_operators_cross_to_python_once(events: Events, finish: Finish) -> None:
+    plans: list[str] = []
+
+    def look(df: DataFrame, batch_id: int) -> None:
+        plans.append(df._jdf.queryExecution().executedPlan().toString())
+        df.collect()
+
+    def same(row: dict[str, Any]) -> dict[str, Any]:
+        return row
+
+    s = ps.Stream.read(events(1, 4)).select("id")
+    for _ in range(3):
+        s = s.map(same, "id bigint")
+    s = s.filter("id > 0").map(same, "id bigint")
+    finish(s.to(look))
+    assert plans[0].count("MapInArrow") == 2
+
+
+def test_a_policy_that_raises_is_journaled_and_the_last_plan_stays(
+    events: Events, finish: Finish
+) -> None:
+    class Moody:
+        def decide(self, observation: ps.Observation) -> ps.Decision:
+            if observation.batch_id == 1:
+                raise RuntimeError("not today")
+            return ps.Decision(2, "two")
+
+    sink = ps.sinks.memory()
+    s = ps.Stream.read(events(3, 10)).map(lambda row: {"id": row["id"]}, "id bigint")
+    query = finish(s.to(sink), policy=Moody())
+    assert len(sink.rows()) == 30
+    bodies = [event.body for event in journal.read(query.journal_dir)]
+    faults = [body for body in bodies if isinstance(body, FaultSeen)]
+    assert [(f.batch_id, f.what, f.detail) for f in faults] == [
+        (1, "policy failed", "RuntimeError: not today")
+    ]
+    decided = [body.decision.reason for body in bodies if isinstance(body, DecisionMade)]
+    assert decided == ["two"]
+    assert query.decisions() == [ps.Decision(2, "two")]

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import penstock as ps
+from oracle import bag
+from penstock import journal
+from penstock.engine.steps import Step
+from penstock.journal.events import BatchSkipped
+
+Events = Callable[..., DataFrame]
+Finish = Callable[..., ps.Query]
+
+
+class Stopped(Exception):
+    """Breaks off a run in the middle of a batch, inside this process."""
+
+
+def break_at(step: Step, batch: int) -> Callable[[Step, int], None]:
+    def on_step(reached: Step, batch_id: int) -> None:
+        if reached == step and batch_id == batch:
+            raise Stopped(step)
+
+    return on_step
+
+
+@pytest.mark.parametrize("step", [s for s in Step if s is not Step.SHARE])
+def test_a_run_that_breaks_off_after_any_step_goes_on_as_if_nothing_had_happened(
+    spark: SparkSession, events: Events, finish: Finish, tmp_path: Path, step: Step
+) -> None:
+    out = str(tmp_path / "out")
+    df = events(4, 25)
+
+    def branch() -> ps.Outlet:
+        s = ps.Stream.read(df, time="ts", watermark="5 seconds")
+        return s.map(lambda r: {"id": r["id"]}, "id bigint", name="ids").to(ps.sinks.parquet(out))
+
+    with pytest.raises(ps.QueryError):
+        finish(branch(), on_step=break_at(step, 2))
+    query = finish(branch())
+    assert bag(spark.read.parquet(out).select("id")) == bag(events.table.select("id"))
+    assert query.status().watermarks_seconds == {"source": 1700000000.0 + 99 - 5}
+    skipped = [e.body for e in journal.read(query.journal_dir) if isinstance(e.body, BatchSkipped)]
+    assert [e.batch_id for e in skipped] == ([2] if step in (Step.COMMIT, Step.PLAN) else [])
+
+
+def test_harmless_changes_are_accepted_at_a_restart(
+    spark: SparkSession, events: Events, finish: Finish, tmp_path: Path
+) -> None:
+    df = events(2, 10)
+    first = ps.Stream.read(df, name="events").map(lambda r: {"id": r["id"]}, "id bigint")
+    finish(first.to(ps.sinks.memory()))
+    spark.range(20, 30).selectExpr(
+        "id", "'new' AS user", "0.5D AS rate", "timestamp_seconds(id) AS ts"
+    ).coalesce(1).write.mode("append").parquet(str(tmp_path / "events"))
+    s = ps.Stream.read(df, name="events").filter("user = 'new'").select("id", "user")
+    one, two = ps.sinks.memory(), ps.sinks.memory()
+    finish(
+        s.to(one),
+        s.select("user").to(two),
+        policy=ps.Static(2),
+        slots=ps.LocalSlots(max=3),
+        placement=ps.RoundRobin(),
+    )
+    assert sorted(row.id for row in one.rows()) == list(range(20, 30))
+    assert len(two.rows()) == 10
+
+
+def test_a_change_of_sources_is_refused_with_what_changed(events: Events, finish: Finish) -> None:
+    df = events(1, 10)
+    finish(ps.Stream.read(df, name="events").to(ps.sinks.memory()))
+    with pytest.raises(ps.CheckpointError, match="source 'events' is gone; source 'clicks' is new"):
+        finish(ps.Stream.read(df, name="clicks").to(ps.sinks.memory()))
+    gained = "had no time column and now has the time column 'ts'"
+    with pytest.raises(ps.CheckpointError, match=gained):
+        finish(ps.Stream.read(df, name="events", time="ts").to(ps.sinks.memory()))
+
+
+def test_sources_may_be_written_in_another_order_at_a_restart(
+    events: Events, finish: Finish, spark: SparkSession, tmp_path: Path
+) -> None:
+    a, b = events(1, 10, "a"), events(2, 10, "b")
+
+    def run(first: str, second: str) -> tuple[Any, Any]:
+        streams = {"a": ps.Stream.read(a, name="a"), "b": ps.Stream.read(b, name="b")}
+        sinks = {"a": ps.sinks.memory(), "b": ps.sinks.memory()}
+        finish(streams[first].to(sinks[first]), streams[second].to(sinks[second]))
+        return sinks["a"], sinks["b"]
+
+    one, two = run("a", "b")
+    assert (len(one.rows()), len(two.rows())) == (10, 20)
+    spark.range(100, 105).selectExpr(
+        "id", "'x' AS user", "0.5D AS rate", "timestamp_seconds(id) AS ts"
+    ).coalesce(1).write.mode("append").parquet(str(tmp_path / "b"))
+    one, two = run("b", "a")
+    assert (len(one.rows()), sorted(row.id for row in two.rows())) == (0, [100, 101, 102, 103, 104])
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "problem"),
+    [
+        ("commits/000000000001.json", '{"format": "penstock-com', "cut short or damaged"),
+        ("commits/000000000001.json", "", "cut short or damaged"),
+        ("commits/000000000001.json", "[1]", "was not written by Penstock"),
+        ("commits/000000000001.json", '{"format": "other"}', "was not written by Penstock"),
+        ("commits/000000000001.json", '{"format": "penstock-commit", "version": 99}', "version 99"),
+        (
+            "commits/000000000001.json",
+            '{"format": "penstock-commit", "version": 1}',
+            "a field missing or wrong",
+        ),
+        ("query.json", "{", "cut short or damaged"),
+        ("query.json", '{"format": "penstock-query", "version": 1}', "a field missing or wrong"),
+    ],
+)
+def test_a_damaged_checkpoint_is_refused_naming_the_file_and_the_way_out(
+    events: Events, finish: Finish, tmp_path: Path, file: str, text: str, problem: str
+) -> None:
+    df = events(2, 5)
+    finish(ps.Stream.read(df).to(ps.sinks.memory()))
+    (tmp_path / "checkpoint" / file).write_text(text)
+    with pytest.raises(ps.CheckpointError, match=problem) as raised:
+        finish(ps.Stream.read(df).to(ps.sinks.memory()))
+    assert file in str(raised.value)
+    assert any(word in str(raised.value) for word in ("checkpoint directory", "newer one"))
+
+
+def test_missing_commit_records_are_noticed(
+    spark: SparkSession, events: Events, finish: Finish, tmp_path: Path
+) -> None:
+    df = events(3, 5)
+    finish(ps.Stream.read(df).to(ps.sinks.memory()))
+    (tmp_path / "checkpoint" / "commits" / "000000000002.json").unlink()
+    spark.range(1).selectExpr(
+        "id", "'x' AS user", "0.5D AS rate", "timestamp_seconds(id) AS ts"
+    ).write.mode("append").parquet(str(tmp_path / "events"))
+    with pytest.raises(ps.CheckpointError, match="records are missing"):
+        finish(ps.Stream.read(df).to(ps.sinks.memory()))
+
+
+def test_a_record_of_another_query_is_refused(
+    events: Events, finish: Finish, tmp_path: Path
+) -> None:
+    df = events(1, 5)
+    finish(ps.Stream.read(df).to(ps.sinks.memory()))
+    record = tmp_path / "checkpoint" / "commits" / "000000000000.json"
+    record.write_text(json.dumps(json.loads(record.read_text()) | {"query_id": "another"}))
+    with pytest.raises(ps.CheckpointError, match="belongs to another query"):
+        finish(ps.Stream.read(df).to(ps.sinks.memory()))
+
+
+def test_the_checkpoint_of_a_plain_spark_query_is_refused(
+    events: Events, finish: Finish, tmp_path: Path
+) -> None:
+    df = events(1, 5)
+    plain = df.writeStream.foreachBatch(lambda *_: None).trigger(availableNow=True)
+    plain.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()
+    with pytest.raises(ps.CheckpointError, match=r"no query\.json"):
+        finish(ps.Stream.read(df).to(ps.sinks.memory()))
+
+
+def test_old_commit_records_are_deleted(
+    events: Events, finish: Finish, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.engine.commit_log.KEPT_RECORDS", 2)
+    finish(ps.Stream.read(events(5, 3)).to(ps.sinks.memory()))
+    names = sorted(path.name for path in (tmp_path / "checkpoint" / "commits").iterdir())
+    assert names == ["000000000003.json", "000000000004.json"]

@@ -1,0 +1,65 @@
+"""A small job, run as a process of its own so that it can be killed. Not a test.
+
+#                        +-> halved -> parquet
+# files -> select -> tripled
+#                        +-> odd (filter) -> named -> parquet
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+os.environ["PYSPARK_PYTHON"] = sys.executable
+os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+
+from pyspark.sql import SparkSession
+
+import penstock as ps
+from penstock.testing import kill_at
+
+SCHEMA = "id bigint, value double"
+
+
+def tripled(row: dict[str, Any]) -> dict[str, Any]:
+    return {"id": row["id"], "value": row["value"] * 3}
+
+
+def halved(row: dict[str, Any]) -> dict[str, Any]:
+    return {"id": row["id"], "value": row["value"] / 2}
+
+
+def named(row: dict[str, Any]) -> dict[str, Any]:
+    return {"id": row["id"], "name": f"n{row['id']}"}
+
+
+def main(where: str, step: str, after_seconds: str) -> None:
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.driver.host", "127.0.0.1")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("OFF")
+    files = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(f"{where}/in")
+    shared = ps.Stream.read(files).select("id", "value").map(tripled, SCHEMA)
+    a = shared.map(halved, SCHEMA)
+    b = shared.filter("id % 2 = 1", name="odd").map(named, "id bigint, name string")
+    on_step = None if step == "never" else kill_at(step, after_seconds=float(after_seconds))
+    print("ready", flush=True)
+    query = ps.run(
+        a.to(ps.sinks.parquet(f"{where}/a")),
+        b.to(ps.sinks.parquet(f"{where}/b")),
+        checkpoint=f"{where}/checkpoint",
+        available_now=True,
+        on_step=on_step,
+    )
+    query.await_termination()
+    print("done", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyarrow import dataset
+from pyspark.sql import SparkSession
+
+from oracle import bag
+from penstock.engine.steps import Step
+
+JOB = Path(__file__).with_name("job.py")
+BATCHES, ROWS = 40, 30
+KILLS = 40
+LIMIT_SECONDS = 180
+
+
+def run_job(where: Path, step: str = "never", after: float = 0.0, wait: float | None = None) -> int:
+    """Run the job in a process group of its own; kill the group ``wait`` seconds after its start.
+
+    Returns its exit code: 0 at the end of the stream, -9 when it was killed.
+    """
+    process = subprocess.Popen(
+        [sys.executable, str(JOB), str(where), step, str(after)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        if wait is not None:
+            try:
+                return process.wait(wait)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+        return process.wait(LIMIT_SECONDS)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def kills(count: int, seed: int) -> list[dict[str, object]]:
+    """Return how each run dies: at every step in turn, shortly after a step, at any moment."""
+    dice = random.Random(seed)
+    steps = list(Step)
+    plan: list[dict[str, object]] = []
+    for number in range(count):
+        step = steps[number % len(steps)].value
+        if number < count * 5 // 8:
+            plan.append({"step": step})
+        elif number < count * 7 // 8:
+            plan.append({"step": step, "after": dice.uniform(0.0, 0.3)})
+        else:
+            plan.append({"wait": dice.uniform(0.0, 6.0)})
+    return plan
+
+
+@pytest.mark.slow
+def test_forty_kills_of_the_driver_leave_exactly_the_rows_of_a_plain_batch(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for batch in range(BATCHES):
+        rows = spark.range(batch * ROWS, (batch + 1) * ROWS, numPartitions=1)
+        rows.selectExpr("id", "id / 8 AS value").write.mode("append").parquet(str(tmp_path / "in"))
+    codes = [run_job(tmp_path, **kill) for kill in kills(KILLS, seed=1)]  # type: ignore[arg-type]
+    died = [code for code in codes if code == -signal.SIGKILL]
+    assert len(died) == KILLS, f"exit codes {codes}"
+    commits = list((tmp_path / "checkpoint" / "commits").glob("0*.json"))
+    assert 1 < len(commits) < BATCHES, "the kills should spread over the stream, not end it"
+    assert run_job(tmp_path) == 0
+
+    table = spark.read.parquet(str(tmp_path / "in"))
+    expected_a = table.selectExpr("id", "value * 3 / 2")
+    expected_b = table.filter("id % 2 = 1").selectExpr("id", "concat('n', id)")
+    assert bag(spark.read.parquet(str(tmp_path / "a")).select("id", "value")) == bag(expected_a)
+    assert bag(spark.read.parquet(str(tmp_path / "b")).select("id", "name")) == bag(expected_b)
+    for name in ("a", "b"):
+        assert_only_whole_batches(tmp_path / name)
+
+
+def assert_only_whole_batches(out: Path) -> None:
+    """No file is left over that a reader would see, whichever reader it is."""
+    visible = [path for path in out.iterdir() if not path.name.startswith(("_", "."))]
+    assert {path.name for path in visible} == {f"batch_id={n}" for n in range(BATCHES)}
+    rows = sum(1 for path in visible for file in path.glob("*.parquet"))
+    assert rows >= BATCHES
+    assert dataset.dataset(out, format="parquet", partitioning="hive").count_rows() in (
+        BATCHES * ROWS,
+        BATCHES * ROWS // 2,
+    )
+    assert not [path for path in (out / "_staging").rglob("*") if path.is_file()]

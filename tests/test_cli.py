@@ -1,0 +1,396 @@
+from __future__ import annotations
+
+import io
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from typer.testing import CliRunner, Result
+
+import penstock
+from penstock import doctor
+from penstock.cli import app
+from penstock.cli.complaints import sentence
+from penstock.cli.job_file import JobFile
+from penstock.cli.progress import LiveProgress, PlainProgress, sparkline, table
+from penstock.cli.run_record import KEPT_BATCHES, RunRecord
+from penstock.cli.watching import CtrlC
+from penstock.doctor import Finding
+from penstock.elasticity.decision import Decision
+from penstock.elasticity.observation import (
+    Observation,
+    OperatorObservation,
+    SourceObservation,
+)
+from penstock.errors import ConfigurationError, OperatorError
+from penstock.journal.events import (
+    BatchFinished,
+    DecisionMade,
+    Event,
+    KnownEvent,
+    QueryStarted,
+    RowsLate,
+)
+
+FINE = Finding("python", True, "3.11.7")
+NO_JAVA = Finding("java", False, "there is none", "Install Java 17.")
+TRACEBACK = "Traceback"
+
+
+def penstock_command(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def examined(monkeypatch: pytest.MonkeyPatch, *findings: Finding) -> None:
+    monkeypatch.setattr(doctor, "examine", lambda start_spark: findings)
+
+
+def job_file(directory: Path, text: str) -> str:
+    path = directory / "job.py"
+    path.write_text(text)
+    return str(path)
+
+
+def refusal(result: Result) -> str:
+    """Return the one sentence of a refusal."""
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert TRACEBACK not in result.stderr
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+class TestHelp:
+    @pytest.mark.parametrize("command", ["doctor", "run", "explain", "demo"])
+    def test_every_command_gives_an_example(self, command: str) -> None:
+        result = penstock_command(command, "--help")
+        assert result.exit_code == 0
+        assert f"Example: penstock {command}" in " ".join(result.stdout.split())
+
+    def test_no_command_shows_the_help(self) -> None:
+        result = penstock_command()
+        assert result.exit_code == 0
+        assert "Commands:" in result.stdout
+
+    def test_version(self) -> None:
+        assert penstock_command("--version").stdout == f"penstock {penstock.__version__}\n"
+        assert penstock_command("version").stdout.startswith(f"penstock {penstock.__version__} (")
+        versions = json.loads(penstock_command("version", "--json").stdout)
+        assert versions["penstock"] == penstock.__version__
+        assert versions["pyspark"].startswith("4.3.")
+
+
+class TestDoctor:
+    def test_all_is_well(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        examined(monkeypatch, FINE)
+        result = penstock_command("doctor")
+        assert (result.exit_code, result.stdout) == (0, "ok    python: 3.11.7\n")
+
+    def test_something_is_wrong(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        examined(monkeypatch, FINE, NO_JAVA)
+        result = penstock_command("doctor")
+        assert result.exit_code == 2
+        assert result.stdout.splitlines()[1] == "FAIL  java: there is none. Install Java 17."
+
+    def test_quiet_says_only_what_is_wrong(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        examined(monkeypatch, FINE, NO_JAVA)
+        result = penstock_command("doctor", "--only", "java", "--quiet")
+        assert (result.exit_code, result.stdout) == (
+            2,
+            "FAIL  java: there is none. Install Java 17.\n",
+        )
+        examined(monkeypatch, FINE)
+        result = penstock_command("doctor", "--only", "python", "--quiet")
+        assert (result.exit_code, result.output) == (0, "")
+
+    def test_only_looks_away_from_the_rest(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        examined(monkeypatch, FINE, NO_JAVA)
+        assert penstock_command("doctor", "--only", "Python").exit_code == 0
+
+    def test_only_of_an_unknown_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        examined(monkeypatch, FINE, NO_JAVA)
+        told = refusal(penstock_command("doctor", "--only", "coffee"))
+        assert "no check 'coffee'" in told
+        assert "python, java" in told
+
+    def test_json(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        examined(monkeypatch, FINE, NO_JAVA)
+        result = penstock_command("doctor", "--json")
+        assert result.exit_code == 2
+        assert json.loads(result.stdout) == [
+            {"name": "python", "ok": True, "detail": "3.11.7", "remedy": ""},
+            {"name": "java", "ok": False, "detail": "there is none", "remedy": "Install Java 17."},
+        ]
+
+    def test_start_spark_is_passed_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked: list[bool] = []
+
+        def examine(start_spark: bool) -> tuple[Finding, ...]:
+            asked.append(start_spark)
+            return (FINE,)
+
+        monkeypatch.setattr(doctor, "examine", examine)
+        penstock_command("doctor")
+        penstock_command("doctor", "--start-spark")
+        assert asked == [False, True]
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("arguments", "told"),
+        [
+            (("brew",), "No such command 'brew'"),
+            (("run", "nosuch.py", "--checkpoint", "ck"), "there is no file"),
+            (("run", "job.py"), "Missing option '--checkpoint'"),
+            (
+                ("run", "job.py", "--checkpoint", "ck", "--trigger", "1 s", "--available-now"),
+                "exclude each other",
+            ),
+            (("run", "job.py", "--checkpoint", "ck", "--trigger", "soon"), "not a length of time"),
+            (("run", "job.py", "--checkpoint", "ck", "--trigger", "0 seconds"), "is no time"),
+            (("run", "job.py", "--checkpoint", "ck", "--conf", "fast"), "--conf fast is no"),
+            (("explain", "nosuch.py"), "there is no file"),
+            (("explain", "job.py", "--format", "poem"), "'poem'"),
+            (("demo", "--seconds", "0"), "--seconds"),
+            (("demo", "--rate", "0"), "--rate"),
+            (("demo", "--rate", "many"), "--rate"),
+        ],
+    )
+    def test_one_sentence(self, arguments: tuple[str, ...], told: str) -> None:
+        assert told in refusal(penstock_command(*arguments))
+
+    def test_file_without_the_function(self, tmp_path: Path) -> None:
+        file = job_file(tmp_path, "def other(spark): ...\n")
+        told = refusal(penstock_command("run", file, "--checkpoint", str(tmp_path / "ck")))
+        assert "has no function 'build'" in told
+        assert not (tmp_path / "ck").exists()
+
+    @pytest.mark.parametrize(
+        ("text", "told"),
+        [
+            ("x = 1\ny = nonsense\n", "line 2: NameError: name 'nonsense' is not defined"),
+            ("x = 1\n\ndef build(:\n", "line 3: SyntaxError: invalid syntax"),
+            ("import nosuchmodule\n", "line 1: ModuleNotFoundError"),
+        ],
+    )
+    def test_file_that_does_not_load(self, tmp_path: Path, text: str, told: str) -> None:
+        file = job_file(tmp_path, text)
+        assert told in refusal(penstock_command("explain", file))
+
+    def test_a_bug_is_told_in_a_sentence_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def examine(start_spark: bool) -> tuple[Finding, ...]:
+            raise RuntimeError("the thermometer broke\nin two")
+
+        monkeypatch.setattr(doctor, "examine", examine)
+        result = penstock_command("doctor")
+        assert result.exit_code == 1
+        assert "unexpected RuntimeError: the thermometer broke. This is a bug" in result.stderr
+        assert TRACEBACK not in result.stderr
+
+    def test_operator_error_names_the_line_of_the_user(self) -> None:
+        error = OperatorError(
+            operator="bill",
+            row='{"id": 3}',
+            error="KeyError",
+            reason="'price'",
+            user_traceback='Traceback:\n  File "jobs/bill.py", line 12, in bill\nKeyError\n',
+        )
+        assert sentence(error) == (
+            "operator 'bill' failed with KeyError: 'price' (jobs/bill.py line 12), on the row "
+            "{\"id\": 3}. To keep going past bad rows, write on_error='dead_letter' on that "
+            "operator."
+        )
+
+
+def test_command_line_starts_without_pyspark() -> None:
+    """The package's catalogue stands in empty, so that only the command line's imports count."""
+    package = str(Path(penstock.__file__).parent)
+    script = (
+        "import sys, types\n"
+        "root = types.ModuleType('penstock')\n"
+        f"root.__path__ = [{package!r}]\n"
+        "sys.modules['penstock'] = root\n"
+        "import penstock.cli\n"
+        "sys.exit('pyspark' in sys.modules or 'pandas' in sys.modules)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+class TestJobFile:
+    def test_function_may_be_named(self, tmp_path: Path) -> None:
+        file = job_file(tmp_path, "def nightly(spark): return spark\n")
+        assert JobFile.parse(f"{file}:nightly").load().function(5) == 5
+
+    def test_neighbours_can_be_imported_and_dataclasses_made(self, tmp_path: Path) -> None:
+        (tmp_path / "neighbour_of_job.py").write_text("ROWS = 7\n")
+        text = (
+            "from __future__ import annotations\n"
+            "from dataclasses import dataclass\n"
+            "import neighbour_of_job\n"
+            "@dataclass\nclass Row:\n    n: int = neighbour_of_job.ROWS\n"
+            "def build(spark): return Row()\n"
+        )
+        file = job_file(tmp_path, text)
+        assert JobFile.parse(file).load().function(None).n == 7
+
+    @pytest.mark.parametrize(
+        ("returned", "told"),
+        [
+            ("None", "something of type NoneType"),
+            ("[]", "an empty list"),
+            ("[1]", "something of type int"),
+        ],
+    )
+    def test_what_is_no_outlet(self, tmp_path: Path, returned: str, told: str) -> None:
+        file = job_file(tmp_path, f"def build(spark): return {returned}\n")
+        with pytest.raises(ConfigurationError, match=f"returned {told}.*stream.to"):
+            JobFile.parse(file).load().build(None)  # type: ignore[arg-type]
+
+    def test_build_that_fails(self, tmp_path: Path) -> None:
+        file = job_file(tmp_path, "def build(spark):\n    return spark.nosuch\n")
+        with pytest.raises(ConfigurationError, match=r"job.py line 2: AttributeError"):
+            JobFile.parse(file).load().build(None)  # type: ignore[arg-type]
+
+
+def finished(
+    batch_id: int,
+    *,
+    rows: int = 10,
+    at: float = 0.0,
+    seconds: float = 0.5,
+    out: int = 0,
+    failed: int = 0,
+) -> BatchFinished:
+    operators = (
+        OperatorObservation("look_up", rows, rows, 0.1, 1, 0.1, 0.1, failed_rows=failed),
+        OperatorObservation("sink", out, out, 0.1, 1, 0.1, 0.1),
+    )
+    sources = (SourceObservation("source", rows, waiting_rows=3),)
+    return BatchFinished(Observation(batch_id, at, seconds, 1.0, 8, operators, sources))
+
+
+def events(*bodies: KnownEvent) -> list[Event]:
+    return [Event(number, 0.0, body) for number, body in enumerate(bodies, start=1)]
+
+
+STARTED = QueryStarted("id", "demo", "Topology", "0.1.0", "4.3.0", 8)
+
+
+class TestRunRecord:
+    @given(
+        st.lists(
+            st.tuples(st.integers(0, 100), st.integers(0, 100), st.integers(0, 9)), max_size=90
+        )
+    )
+    def test_totals_are_sums_however_events_arrive(
+        self, batches: list[tuple[int, int, int]]
+    ) -> None:
+        bodies = [
+            finished(n, rows=rows, out=out, failed=failed)
+            for n, (rows, out, failed) in enumerate(batches)
+        ]
+        whole = RunRecord().after(events(*bodies))
+        one_by_one = RunRecord()
+        for event in events(*bodies):
+            one_by_one = one_by_one.after([event])
+        assert whole == one_by_one
+        assert whole.batches == len(batches)
+        assert whole.rows_in == sum(rows for rows, _, _ in batches)
+        assert whole.rows_out.get("sink", 0) == sum(out for _, out, _ in batches)
+        assert whole.failed_rows == sum(failed for _, _, failed in batches)
+        assert len(whole.recent) == min(len(batches), KEPT_BATCHES)
+
+    def test_rate_is_over_the_time_since_the_last_batch(self) -> None:
+        record = RunRecord().after(
+            events(finished(0, rows=100, at=10.0), finished(1, rows=100, at=12.0))
+        )
+        assert [batch.rows_per_second for batch in record.recent] == [200.0, 50.0]
+
+    def test_slots_are_those_of_the_decision_in_force(self) -> None:
+        record = RunRecord().after(
+            events(
+                DecisionMade(-1, Decision(2, "begin small")),
+                finished(0),
+                DecisionMade(0, Decision(99, "more than there are")),
+                finished(1),
+            )
+        )
+        assert [batch.slots for batch in record.recent] == [2, 8]
+
+    def test_a_restart_begins_a_new_record_with_its_first_decision(self) -> None:
+        first = DecisionMade(-1, Decision(4, "all"))
+        record = RunRecord().after(
+            events(finished(0, failed=1), RowsLate(0, "late", 5), first, STARTED, finished(1))
+        )
+        assert (record.batches, record.failed_rows, record.late_rows) == (1, 0, 0)
+        assert record.decisions == (first,)
+
+    def test_late_rows(self) -> None:
+        assert RunRecord().after(events(RowsLate(0, "a", 5), RowsLate(1, "b", 2))).late_rows == 7
+
+
+def drawn(record: RunRecord, outputs: list[str]) -> list[str]:
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(table(record, outputs))
+    return console.export_text().splitlines()
+
+
+class TestProgress:
+    def test_each_batch_is_one_plain_line(self) -> None:
+        lines: list[str] = []
+        progress = PlainProgress(["sink"], lines.append)
+        record = RunRecord().after(events(finished(0, out=9, failed=1)))
+        progress.show(record)
+        progress.show(record)
+        assert lines == [
+            "batch 0: 10 rows, 20 rows/s, 0.5 s of 1 s, 3 waiting, 8 slots, sink 9, 1 failed"
+        ]
+
+    def test_table_has_the_newest_batches_and_the_totals(self) -> None:
+        record = RunRecord().after(events(*(finished(n, out=7) for n in range(20))))
+        lines = drawn(record, ["sink"])
+        assert lines[0].split() == (
+            ["batch", "rows", "in", "rows/s", "batch", "time", "waiting", "slots", "sink", "failed"]
+        )
+        assert [line.split()[0] for line in lines[1:-1]] == [str(n) for n in range(12, 20)]
+        assert lines[-1].split() == ["all", "200", "140", "0"]
+
+    def test_three_sinks_fit_a_small_terminal(self) -> None:
+        record = RunRecord().after(events(*(finished(n, rows=9_999) for n in range(20))))
+        lines = drawn(record, ["readings", "alarms", "unread"])
+        assert len(lines) == 10
+        assert not any("…" in line for line in lines)
+
+    def test_live_progress_draws(self) -> None:
+        console = Console(width=120, record=True, force_terminal=True)
+        with LiveProgress(["sink"], console, "a job") as progress:
+            progress.show(RunRecord().after(events(finished(41, out=7))))
+        shown = console.export_text()
+        assert "a job" in shown
+        assert "█" in shown
+        assert "41" in shown
+
+    @given(st.lists(st.floats(0, 1e9)))
+    def test_sparkline_has_a_bar_for_each_value(self, values: list[float]) -> None:
+        bars = sparkline(values)
+        assert len(bars) == len(values)
+        if values and max(values) > 0:
+            assert bars[values.index(max(values))] == "█"
+
+
+def test_second_ctrl_c_raises_and_the_handler_comes_back() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with CtrlC() as ctrl_c:
+        assert not ctrl_c.pressed
+        signal.raise_signal(signal.SIGINT)
+        assert ctrl_c.pressed
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import penstock as ps
+from penstock.cli.job_file import JobFile
+from penstock.sources import Sine, UniformDelay, UniformKeys, ZipfKeys
+from penstock.sources.delays import Delays, NoDelay
+from penstock.sources.keys import Keys
+from penstock.sources.patterns import trace_of_pattern
+from penstock.sources.replay import _SOME_COST
+from penstock.sources.rows import RowMaker
+from penstock.sources.schedule import Schedule
+from penstock.sources.trace import Trace
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+AREAS = ["harbour", "old town", "hill", "station"]
+LIMIT_SECONDS = 240
+
+
+def rows_of(
+    trace: Trace, keys: Keys, delays: Delays | None = None, seed: int = 0
+) -> list[tuple[int, float]]:
+    """Make a source's rows without Spark: their keys and values."""
+    maker = RowMaker(Schedule(trace), keys, delays or NoDelay(), _SOME_COST, seed, origin_micros=0)
+    return [
+        (row["key"], row["value"])
+        for batch in maker.batches(0, trace.rows)
+        for row in batch.to_pylist()
+    ]
+
+
+def finish(spark: SparkSession, example: str, checkpoint: Path) -> ps.Query:
+    outlets = JobFile.parse(str(EXAMPLES / example)).load().build(spark)
+    query = ps.run(*outlets, checkpoint=str(checkpoint), available_now=True)
+    assert query.await_termination(LIMIT_SECONDS)
+    return query
+
+
+def json_lines(directory: Path) -> list[dict[str, str]]:
+    return [
+        json.loads(line)
+        for file in sorted(directory.glob("batch_id=*/*.json"))
+        for line in file.read_text().splitlines()
+    ]
+
+
+def enriched() -> tuple[Counter[tuple[int, float, str]], int]:
+    """Work out what examples/enrich.py should write and how many rows it should set aside."""
+    rows = rows_of(trace_of_pattern(ps.sources.Steady(100), 30), UniformKeys(1_000))
+    kept = Counter((key, value, AREAS[key % 4]) for key, value in rows if value > 0.5)
+    return kept, sum(value < 0.01 for _, value in rows)
+
+
+def test_enrich(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENRICH_OUT", str(tmp_path / "out"))
+    finish(spark, "enrich.py", tmp_path / "ck")
+    kept, failed = enriched()
+    found = pq.read_table(tmp_path / "out" / "rows").select(["key", "value", "area"])
+    assert Counter(tuple(row.values()) for row in found.to_pylist()) == kept
+    letters = json_lines(tmp_path / "out" / "failed")
+    assert len(letters) == failed > 0
+    assert {letter["message"] for letter in letters} == {"the sensor was off"}
+
+
+def test_two_sources(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out"
+    monkeypatch.setenv("TWO_SOURCES_OUT", str(out))
+    finish(spark, "two_sources.py", tmp_path / "ck")
+
+    trace = trace_of_pattern(Sine(mean=60, amplitude=40, period_seconds=20), 30)
+    delays = UniformDelay(60, fraction=0.1)
+    orders = [
+        (channel, product, 1 + int(value * 5))
+        for channel, seed in (("web", 1), ("shop", 2))
+        for product, value in rows_of(trace, ZipfKeys(50), delays, seed)
+    ]
+    # The price list of the example has the products 0 to 39.
+    bills = Counter(
+        (channel, product, pieces, round(pieces * round(1 + product / 4, 2), 2))
+        for channel, product, pieces in orders
+        if product < 40
+    )
+    found = pq.read_table(out / "bills").to_pylist()
+    assert (
+        Counter((row["channel"], row["product"], row["pieces"], row["total"]) for row in found)
+        == bills
+    )
+    unpriced = [json.loads(letter["row"])["product"] for letter in json_lines(out / "unpriced")]
+    assert Counter(unpriced) == Counter(product for _, product, _ in orders if product >= 40)
+
+    late = pq.read_table(out / "late").to_pylist()
+    assert late
+    assert all(row["ts"] < row["_watermark"] for row in late)
+    billed = Counter((row["ts"], row["product"], row["total"]) for row in found)
+    assert not Counter((row["ts"], row["product"], row["total"]) for row in late) - billed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("as_script", [True, False], ids=["python", "penstock run"])
+def test_enrich_from_the_command_line(tmp_path: Path, as_script: bool) -> None:
+    file = str(EXAMPLES / "enrich.py")
+    command = ["-m", "penstock", "run", file, "--checkpoint", "ck", "--available-now", "--json"]
+    ran = subprocess.run(
+        [sys.executable, *([file] if as_script else [*command, "--master", "local[2]"])],
+        cwd=tmp_path,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_SECONDS,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    kept, failed = enriched()
+    assert pq.read_table(tmp_path / "enrich-out" / "rows").num_rows == kept.total()
+    if as_script:
+        assert "harbour" in ran.stdout
+    else:
+        ended = json.loads(ran.stdout)
+        assert (ended["rows"], ended["failed_rows"]) == (3_000, failed)
+        assert {output["path"]: output["rows"] for output in ended["outputs"]} == {
+            "enrich-out/rows": kept.total(),
+            "enrich-out/failed": failed,
+        }
+        assert Path(ended["journal"]).is_dir()
+        assert ran.stderr == ""
+
+
+@pytest.mark.slow
+def test_explain_from_the_command_line(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "penstock", "explain", str(EXAMPLES / "two_sources.py")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_SECONDS,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "join: join (left on product, read again every 60 s) <- union" in ran.stdout

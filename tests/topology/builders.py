@@ -1,0 +1,112 @@
+"""Operators in one short line each, so that a test's topology reads like its drawing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.topology.operators import (
+    DeadLetters,
+    Filter,
+    Join,
+    LateRows,
+    Map,
+    MapBatches,
+    OnError,
+    Output,
+    Select,
+    Source,
+    Union,
+)
+from penstock.topology.schema import Column, Schema
+from penstock.windows.watermark import FixedDelay
+
+ROWS = Schema((Column("x", "int"), Column("ts", "timestamp")))
+LETTERS = Schema((Column("operator", "string"), Column("row", "string")))
+
+
+@dataclass(frozen=True)
+class NamedSink:
+    """Stands for a sink; only its description matters here."""
+
+    text: str = "memory()"
+
+    def describe(self) -> str:
+        return self.text
+
+
+def work(row: dict[str, Any]) -> dict[str, Any]:
+    return row
+
+
+def source(name: str, time: str | None = "ts") -> Source:
+    watermark = FixedDelay.of("10 seconds") if time else None
+    return Source(name=name, schema=ROWS, time=time, data=None, watermark=watermark)
+
+
+def map_(name: str, reads: str, on_error: OnError = "fail") -> Map:
+    return Map(
+        name=name,
+        schema=ROWS,
+        inputs=(reads,),
+        time="ts",
+        function=work,
+        returns=None,
+        on_error=on_error,
+    )
+
+
+def map_batches(name: str, reads: str, on_error: OnError = "fail") -> MapBatches:
+    return MapBatches(
+        name=name,
+        schema=ROWS,
+        inputs=(reads,),
+        time="ts",
+        function=work,
+        returns=None,
+        on_error=on_error,
+    )
+
+
+def select(name: str, reads: str, *expressions: str, row_by_row: bool = True) -> Select:
+    return Select(
+        name=name,
+        schema=ROWS,
+        inputs=(reads,),
+        time="ts",
+        expressions=expressions or ("x", "ts"),
+        row_by_row=row_by_row,
+    )
+
+
+def filter_(name: str, reads: str, condition: str = "x > 0") -> Filter:
+    return Filter(name=name, schema=ROWS, inputs=(reads,), time="ts", condition=condition)
+
+
+def union(name: str, *reads: str) -> Union:
+    return Union(name=name, schema=ROWS, inputs=reads, time="ts")
+
+
+def join(name: str, reads: str, refresh_seconds: float | None = None) -> Join:
+    return Join(
+        name=name,
+        schema=ROWS,
+        inputs=(reads,),
+        time="ts",
+        table=None,
+        on=("x",),
+        how="left",
+        refresh_seconds=refresh_seconds,
+    )
+
+
+def late_rows(name: str, reads: str, time: str | None = "ts") -> LateRows:
+    return LateRows(name=name, schema=ROWS, inputs=(reads,), time=time)
+
+
+def dead_letters(name: str, *reads: str) -> DeadLetters:
+    return DeadLetters(name=name, schema=LETTERS, inputs=reads)
+
+
+def sink(name: str, reads: str, text: str = "memory()") -> Output:
+    return Output(name=name, schema=ROWS, inputs=(reads,), sink=NamedSink(text))
