@@ -12,10 +12,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.branch import Branch, Outlet
-from penstock.engine.checks import check_join, check_no_duplicate, check_source
+from penstock.engine.checks import check_join, check_source
 from penstock.engine.compiler import LETTER_TYPE, WATERMARK
 from penstock.engine.schemas import (
     analysed,
+    check_columns,
     check_streamable,
     parse_schema,
     prototype,
@@ -147,7 +148,7 @@ class Stream(Branch):
         columns = [F.expr(e) if isinstance(e, str) else e for e in expressions]
         df = analysed(label, "select", lambda: self._prototype.select(*columns), before)
         row_by_row = check_streamable(label, "select", df)
-        check_no_duplicate(label, df, "Name one of them with AS")
+        check_columns(label, df.schema, "Name one of them with AS")
         operator = Select(
             name=label,
             schema=schema_of(df.schema),
@@ -207,7 +208,7 @@ class Stream(Branch):
             lambda: self._prototype.join(empty, list(keys), how),
             self._operator.schema,
         )
-        check_no_duplicate(label, joined, "Rename or drop it on one side of the join")
+        check_columns(label, joined.schema, "Rename or drop it on one side of the join")
         operator = Join(
             name=label,
             schema=schema_of(joined.schema),
@@ -239,7 +240,9 @@ class Stream(Branch):
                 "a source before it has no watermark, so no row is ever late",
                 "Write Stream.read(df, time='ts', watermark='10 seconds').",
             )
-        df = self._prototype.withColumn(WATERMARK, F.lit(None).cast("timestamp"))
+        watermark = F.lit(None).cast("timestamp").alias(WATERMARK)
+        df = self._prototype.select("*", watermark)
+        check_columns(label, df.schema, "Rename yours: late rows get a column of that name")
         return self._then(LateRows(name=label, schema=schema_of(df.schema)), df, name)
 
     def dead_letters(self, *, name: str | None = None) -> Stream:

@@ -11,23 +11,15 @@ from pyspark.sql import DataFrame, SparkSession
 import penstock as ps
 from oracle import bag
 from penstock import journal
+from penstock.engine.checkpoint import open_checkpoint
 from penstock.engine.steps import Step
 from penstock.journal.events import BatchSkipped
+from penstock.sinks.filesystem import HadoopFiles
+from penstock.testing import fail_at
+from penstock.topology.compatibility import Fingerprint
 
 Events = Callable[..., DataFrame]
 Finish = Callable[..., ps.Query]
-
-
-class Stopped(Exception):
-    """Breaks off a run in the middle of a batch, inside this process."""
-
-
-def break_at(step: Step, batch: int) -> Callable[[Step, int], None]:
-    def on_step(reached: Step, batch_id: int) -> None:
-        if reached == step and batch_id == batch:
-            raise Stopped(step)
-
-    return on_step
 
 
 @pytest.mark.parametrize("step", [s for s in Step if s is not Step.SHARE])
@@ -42,7 +34,7 @@ def test_a_run_that_breaks_off_after_any_step_goes_on_as_if_nothing_had_happened
         return s.map(lambda r: {"id": r["id"]}, "id bigint", name="ids").to(ps.sinks.parquet(out))
 
     with pytest.raises(ps.QueryError):
-        finish(branch(), on_step=break_at(step, 2))
+        finish(branch(), on_step=fail_at(step, 2))
     query = finish(branch())
     assert bag(spark.read.parquet(out).select("id")) == bag(events.table.select("id"))
     assert query.status().watermarks_seconds == {"source": 1700000000.0 + 99 - 5}
@@ -172,3 +164,17 @@ def test_old_commit_records_are_deleted(
     finish(ps.Stream.read(events(5, 3)).to(ps.sinks.memory()))
     names = sorted(path.name for path in (tmp_path / "checkpoint" / "commits").iterdir())
     assert names == ["000000000003.json", "000000000004.json"]
+
+
+def test_an_operator_with_state_that_came_later_is_remembered(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    files, where = HadoopFiles(spark), str(tmp_path / "checkpoint")
+    first = open_checkpoint(files, where, Fingerprint(("a",), {"a": None}))
+    hourly = Fingerprint(("a",), {"a": None}, {"sums": {"window": "1 hour"}})
+    daily = Fingerprint(("a",), {"a": None}, {"sums": {"window": "1 day"}})
+    assert open_checkpoint(files, where, hourly).query_id == first.query_id
+    with pytest.raises(ps.CheckpointError, match="'sums' changed its window from 1 hour to 1 day"):
+        open_checkpoint(files, where, daily)
+    with pytest.raises(ps.CheckpointError, match="'sums', which keeps state, is gone"):
+        open_checkpoint(files, where, Fingerprint(("a",), {"a": None}))

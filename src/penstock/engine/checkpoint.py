@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from penstock.engine.commit_log import CommitLog, parse_document
 from penstock.errors import CheckpointError
@@ -59,7 +59,12 @@ def open_checkpoint(files: HadoopFiles, path: str, now: Fingerprint) -> Checkpoi
             f"the checkpoint '{path}' was written by a topology that this one can't carry on: "
             f"{'; '.join(changes)}. Undo that, or start with a new checkpoint directory."
         )
-    return Checkpoint(path, query_id, before.sources, CommitLog(files, f"{path}/commits", query_id))
+    log = CommitLog(files, f"{path}/commits", query_id)
+    # Operators with state may have come; the order of sources stays the one Spark knows.
+    accepted = replace(now, sources=before.sources)
+    if accepted != before:
+        _write_identity(files, identity, query_id, accepted)
+    return Checkpoint(path, query_id, before.sources, log)
 
 
 def _create(files: HadoopFiles, path: str, identity: str, now: Fingerprint) -> Checkpoint:
@@ -71,11 +76,17 @@ def _create(files: HadoopFiles, path: str, identity: str, now: Fingerprint) -> C
             "of another query or a damaged one. Give an empty directory as checkpoint."
         )
     query_id = str(uuid.uuid4())
+    _write_identity(files, identity, query_id, now)
+    return Checkpoint(path, query_id, now.sources, CommitLog(files, f"{path}/commits", query_id))
+
+
+def _write_identity(
+    files: HadoopFiles, identity: str, query_id: str, fingerprint: Fingerprint
+) -> None:
     document = {
         "format": FORMAT,
         "version": VERSION,
         "query_id": query_id,
-        "fingerprint": now.to_json(),
+        "fingerprint": fingerprint.to_json(),
     }
     files.write_atomic(identity, json.dumps(document, indent=1))
-    return Checkpoint(path, query_id, now.sources, CommitLog(files, f"{path}/commits", query_id))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
-from penstock.engine.schemas import duplicate_column, schema_of
+from penstock.engine.schemas import check_columns, schema_of
 from penstock.errors import TopologyError
 from penstock.topology.schema import Schema
 
@@ -21,7 +21,7 @@ def check_source(operator: str, df: DataFrame, time: str | None, has_watermark: 
             "its DataFrame is a table, not a stream",
             "Read it with spark.readStream, or join a stream with it.",
         )
-    check_no_duplicate(operator, df, "Rename one with df.toDF(...)")
+    check_columns(operator, df.schema, "Rename one with df.toDF(...)")
     if time is None:
         if has_watermark:
             remedy = "Write Stream.read(df, time='ts', watermark=...)."
@@ -62,10 +62,3 @@ def check_join(
                     f"unknown column '{key}' on the side of the {side}",
                     f"Columns there: {', '.join(names)}.",
                 )
-
-
-def check_no_duplicate(operator: str, df: DataFrame, remedy: str) -> None:
-    """Refuse a DataFrame in which two columns have one name."""
-    twice = duplicate_column(df.schema)
-    if twice:
-        raise TopologyError(operator, f"column '{twice}' is there twice", f"{remedy}.")

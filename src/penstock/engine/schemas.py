@@ -15,6 +15,8 @@ from pyspark.sql.types import DataType, StructType
 from penstock.errors import TopologyError
 from penstock.topology.schema import Column, Schema
 
+RESERVED = "_penstock_"
+
 
 def schema_of(struct: StructType) -> Schema:
     """Return a Spark schema as the topology's."""
@@ -38,11 +40,7 @@ def parse_schema(operator: str, schema: Any) -> StructType:
         raise TopologyError(operator, f"the schema is a {type(schema).__name__}", _REMEDY)
     if not isinstance(parsed, StructType) or not parsed.fields:
         raise TopologyError(operator, f"the schema {schema!r} names no columns", _REMEDY)
-    twice = _duplicate(parsed.names)
-    if twice:
-        raise TopologyError(
-            operator, f"the schema has the column '{twice}' twice", "Name each column once."
-        )
+    check_columns(operator, parsed, "Name each column once")
     return parsed
 
 
@@ -111,9 +109,20 @@ def _first_line(error: Exception) -> str:
 
 
 def _duplicate(names: list[str]) -> str | None:
-    return next((name for i, name in enumerate(names) if name in names[:i]), None)
+    """Find a name that is there twice; to Spark, names that differ only in case are the same."""
+    folded = [name.casefold() for name in names]
+    return next((name for i, name in enumerate(names) if folded[i] in folded[:i]), None)
 
 
-def duplicate_column(struct: StructType) -> str | None:
-    """Return a column name that a schema has twice, or None."""
-    return _duplicate(struct.names)
+def check_columns(operator: str, struct: StructType, remedy: str) -> None:
+    """Refuse columns of which two have one name, or one has a name that the engine needs."""
+    twice = _duplicate(struct.names)
+    if twice:
+        raise TopologyError(operator, f"column '{twice}' is there twice", f"{remedy}.")
+    for name in struct.names:
+        if name.casefold().startswith(RESERVED):
+            raise TopologyError(
+                operator,
+                f"the column name '{name}' is Penstock's own",
+                f"Choose one that does not start with {RESERVED}.",
+            )
