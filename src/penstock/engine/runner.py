@@ -25,7 +25,7 @@ from penstock.engine.stage_times import StageTimes
 from penstock.engine.steps import OnStep, Step
 from penstock.engine.tables import Tables
 from penstock.engine.task_metrics import BATCH_PROPERTY, TaskMetrics
-from penstock.errors import PenstockError
+from penstock.errors import PenstockError, QueryError
 from penstock.journal.events import BatchSkipped
 from penstock.journal.writer import JournalWriter
 from penstock.placement.placement import Placement
@@ -143,7 +143,13 @@ class Runner:
     def _collect(
         self, compiled: CompiledBatch, batch_id: int
     ) -> tuple[Measured, dict[str, int | None]]:
-        self._times.settle()
+        settled = self._times.settle()
+        if not settled and any(source.watermark for source in self.topology.sources):
+            raise QueryError(
+                f"Spark did not report the event times of micro-batch {batch_id}, so the watermark "
+                "can't move on exactly. Start the query again; the batch is run once more. If it "
+                "comes back, raise spark.scheduler.listenerbus.eventqueue.capacity."
+            )
         counted = {name: c.read(compiled.kept) for name, c in compiled.counters.items()}
         times = {job.name: self._times.of(self._tag(batch_id, job.name)) for job in self.jobs}
         tallies = self._metrics.take(self._tag(batch_id))

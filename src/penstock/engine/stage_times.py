@@ -9,6 +9,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 
 _MILLIS = 1_000.0
+_SETTLE_MILLIS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,10 @@ class StageTimes:
                 skew = max(1.0, float(slowest) * tasks / run_millis)
         return JobTimes(run_seconds=run_millis / _MILLIS, tasks=tasks, skew=skew)
 
-    def settle(self) -> None:
-        """Wait until Spark has booked everything that has already run."""
-        self._spark.listenerBus().waitUntilEmpty()
+    def settle(self) -> bool:
+        """Wait until Spark has booked everything that has already run; say whether it has."""
+        try:
+            self._spark.listenerBus().waitUntilEmpty(_SETTLE_MILLIS)
+        except Py4JJavaError:
+            return False
+        return True
