@@ -48,6 +48,35 @@ def test_stop_ends_after_the_running_batch_and_a_restart_goes_on(
     assert bag(spark.read.parquet(out).select("id")) == bag(events.table.select("id"))
 
 
+def test_a_stop_that_meets_the_next_batch_at_its_door_still_ends(
+    events: Events, finish: Finish, tmp_path: Path
+) -> None:
+    """The batch comes while stop is under way: it is turned away, and runs after the restart."""
+    df, sink = events(3, 10), ps.sinks.memory()
+    first_done = threading.Event()
+
+    def told(step: Step, batch_id: int) -> None:
+        if step is Step.PLAN and batch_id == 0:
+            query_made.wait(60)
+            query._runner.stopping = True
+            first_done.set()
+
+    query_made = threading.Event()
+    query = ps.run(
+        ps.Stream.read(df).to(sink), checkpoint=str(tmp_path / "checkpoint"), on_step=told
+    )
+    query_made.set()
+    assert first_done.wait(60)
+    assert query.await_termination(60)
+    query.stop()
+    assert query.status().state == "stopped"
+    assert query.exception() is None
+    assert list(sink.batches) == [0]
+    again = ps.sinks.memory()
+    finish(ps.Stream.read(df).to(again))
+    assert len(sink.rows()) + len(again.rows()) == 30
+
+
 def test_a_batch_that_takes_too_long_is_broken_off_at_a_stop(
     events: Events, finish: Finish, tmp_path: Path
 ) -> None:
@@ -84,9 +113,9 @@ def test_status_and_journal_tell_the_same(events: Events, finish: Finish) -> Non
     started, stopped = bodies[0], bodies[-1]
     assert isinstance(stopped, QueryStopped)
     assert (stopped.reason, stopped.error) == ("ended", None)
-    starts = [body for body in bodies if isinstance(body, QueryStarted)]
-    assert [(b.query_id, b.name, b.slots) for b in starts] == [(query.id, "three-batches", 4)]
-    assert "ids: map" in starts[0].topology
+    assert isinstance(started, QueryStarted)
+    assert (started.query_id, started.name, started.slots) == (query.id, "three-batches", 4)
+    assert "ids: map" in started.topology
     batches = [body for body in bodies if isinstance(body, BatchFinished)]
     assert [b.observation.batch_id for b in batches] == [0, 1, 2]
     assert batches[-1].observation == status.last
@@ -94,7 +123,6 @@ def test_status_and_journal_tell_the_same(events: Events, finish: Finish) -> Non
     told = [body for body in bodies if isinstance(body, SourceProgress)]
     assert [(b.batch_id, b.source) for b in told] == [(0, "clicks"), (1, "clicks")]
     assert "triggerExecution" in told[0].durations_seconds
-    assert started
 
 
 def test_our_own_sources_tell_how_many_rows_wait(spark: SparkSession, finish: Finish) -> None:
@@ -176,6 +204,24 @@ def test_a_sink_that_fails_stops_the_query_and_names_the_reason(
     with pytest.raises(ps.QueryError, match="the database is gone"):
         query.await_termination(60)
     assert query.status().state == "failed"
+
+
+def test_a_query_that_fails_while_nobody_waits_lets_go_of_its_checkpoint(
+    events: Events, finish: Finish, tmp_path: Path
+) -> None:
+    df = events(1, 3)
+    query = ps.run(
+        ps.Stream.read(df).to(lambda frame, batch_id: 1 / 0),
+        checkpoint=str(tmp_path / "checkpoint"),
+        available_now=True,
+    )
+    query._watcher.join(60)
+    stopped = list(journal.read(query.journal_dir))[-1].body
+    assert isinstance(stopped, QueryStopped)
+    assert "division by zero" in (stopped.error or "")
+    sink = ps.sinks.memory()
+    finish(ps.Stream.read(df).to(sink))
+    assert len(sink.rows()) == 3
 
 
 def test_of_two_sinks_side_by_side_the_failure_of_one_fails_the_batch(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from py4j.protocol import Py4JError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -14,7 +17,7 @@ from penstock.elasticity.decision import Decision
 from penstock.elasticity.observation import Observation
 from penstock.engine.failures import as_query_error
 from penstock.engine.progress import Progress, parse_progress
-from penstock.engine.runner import Runner
+from penstock.engine.runner import Runner, StopRequested
 from penstock.errors import PenstockError
 from penstock.journal.events import QueryStopped
 from penstock.journal.writer import JournalWriter
@@ -51,7 +54,11 @@ class Query:
         self._journal = journal
         self._closed = False
         self.journal_dir = journal_dir
+        self._closing = threading.Lock()
         runner.progress = self._progress
+        # A query may end while nobody waits for it; its journal must not stay open then.
+        self._watcher = threading.Thread(target=self._watch, name="penstock-end", daemon=True)
+        self._watcher.start()
 
     @property
     def id(self) -> str:
@@ -99,12 +106,11 @@ class Query:
         After ``timeout`` seconds the batch is broken off; a restart runs it again from its start,
         so nothing is lost or doubled either way.
         """
-        got = self._runner.busy.acquire(timeout=-1 if timeout is None else timeout)
-        try:
-            self._spark_query.stop()
-        finally:
-            if got:
-                self._runner.busy.release()
+        self._runner.stopping = True
+        if self._runner.busy.acquire(timeout=-1 if timeout is None else timeout):
+            # Not kept: Spark's stop waits for its thread, which may be waiting for this lock.
+            self._runner.busy.release()
+        self._spark_query.stop()
         self._close()
 
     def exception(self) -> PenstockError | None:
@@ -112,7 +118,7 @@ class Query:
         if self.is_active:
             return None
         cause = self._spark_query.exception()
-        if cause is None:
+        if cause is None or self._was_stopped_before(cause):
             return None
         return self._runner.failure or as_query_error(cause)
 
@@ -120,7 +126,7 @@ class Query:
         """Return what the query is doing now."""
         last, progress = self._runner.monitor.last, self._progress()
         state: State = "running" if self.is_active else "stopped"
-        if not self.is_active and self._spark_query.exception() is not None:
+        if self.exception() is not None:
             state = "failed"
         marks = self._runner.watermarks_micros
         return QueryStatus(
@@ -141,6 +147,10 @@ class Query:
         """Return the decisions taken so far, oldest first, each with its reason."""
         return list(self._runner.monitor.decisions)
 
+    def _was_stopped_before(self, cause: BaseException) -> bool:
+        """Whether the query ended because a stop kept its next batch from starting."""
+        return self._runner.failure is None and StopRequested.__name__ in str(cause)
+
     def _progress(self) -> Progress | None:
         java: Any = self._spark_query._jsq
         report = java.lastProgress()
@@ -148,10 +158,20 @@ class Query:
             return None
         return parse_progress(report.json(), self._runner.checkpoint.sources)
 
+    def _watch(self) -> None:
+        with suppress(StreamingQueryException, Py4JError):
+            self._spark_query.awaitTermination()
+        with suppress(Py4JError):  # Spark itself may be gone
+            self._close()
+
     def _close(self) -> None:
-        if self._closed or self.is_active:
-            return
-        self._closed = True
+        with self._closing:
+            if self._closed or self.is_active:
+                return
+            self._closed = True
+            self._end()
+
+    def _end(self) -> None:
         failure = self.exception()
         reason = "failed" if failure else "ended"
         self._journal.write(QueryStopped(reason, str(failure) if failure else None))

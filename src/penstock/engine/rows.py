@@ -63,6 +63,8 @@ def _dict_builder(names: tuple[str, ...]) -> Callable[..., list[Row]]:
 def _values(column: pa.Array) -> list[Any]:
     if pa.types.is_timestamp(column.type):
         return _datetimes(column)
+    if pa.types.is_nested(column.type):
+        return column.to_pylist(maps_as_pydicts="lossy")  # type: ignore[no-any-return]
     return column.to_pylist()  # type: ignore[no-any-return]
 
 

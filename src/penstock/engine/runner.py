@@ -46,6 +46,10 @@ class Setting:
     on_step: OnStep | None = None
 
 
+class StopRequested(Exception):
+    """Keeps a micro-batch from starting while the query is being stopped."""
+
+
 class Runner:
     """The function that Spark calls with every micro-batch."""
 
@@ -69,6 +73,7 @@ class Runner:
         self._compiler = Compiler(topology, setting.placement, self._metrics.report, self._tables)
         self._configured = False
         self.busy = threading.Lock()
+        self.stopping = False
         self.failure: PenstockError | None = None
         self.progress: Callable[[], Progress | None] = lambda: None
         start = self._frame(batch_id=-1, batch_seconds=0.0)
@@ -88,6 +93,8 @@ class Runner:
     def __call__(self, df: DataFrame, batch_id: int) -> None:
         """Run one micro-batch; Spark sends it again after a crash until it returns."""
         with self.busy:
+            if self.stopping:
+                raise StopRequested(f"micro-batch {batch_id} was not started")
             try:
                 self._batch(df, batch_id)
             except BaseException as error:

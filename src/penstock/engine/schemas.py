@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -31,7 +33,8 @@ def parse_schema(operator: str, schema: Any) -> StructType:
         parsed: DataType = schema
     elif isinstance(schema, str):
         try:
-            parsed = DataType.fromDDL(schema)
+            with _without_spark_log():
+                parsed = DataType.fromDDL(schema)
         except (ParseException, AnalysisException) as error:
             raise TopologyError(
                 operator, f"the schema {schema!r} is not readable: {_first_line(error)}", _REMEDY
@@ -60,7 +63,8 @@ def prototype(spark: SparkSession, struct: StructType) -> DataFrame:
 def analysed(operator: str, what: str, make: Callable[[], DataFrame], before: Schema) -> DataFrame:
     """Try an expression on empty data; turn Spark's complaint into one that names the operator."""
     try:
-        return make()
+        with _without_spark_log():
+            return make()
     except (AnalysisException, ParseException) as error:
         unknown = _UNRESOLVED.search(str(error))
         problem = (
@@ -71,6 +75,17 @@ def analysed(operator: str, what: str, make: Callable[[], DataFrame], before: Sc
         raise TopologyError(
             operator, problem, f"Columns here: {', '.join(before.names)}."
         ) from None
+
+
+@contextmanager
+def _without_spark_log() -> Iterator[None]:
+    """Keep PySpark from printing a JVM stack for a mistake that is told in a sentence."""
+    logger = logging.getLogger("SQLQueryContextLogger")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 _UNRESOLVED = re.compile(r"\[UNRESOLVED_COLUMN[^\]]*\].*?with name (`[^ ]+`)", re.DOTALL)

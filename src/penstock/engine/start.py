@@ -45,7 +45,6 @@ def start(
     directory = journal or _default_journal(files, opened.path, opened.query_id)
     writer = JournalWriter(directory, clock=setting.clock)
     try:
-        runner = Runner(spark, topology, opened, setting, writer)
         writer.write(
             QueryStarted(
                 query_id=opened.query_id,
@@ -56,6 +55,7 @@ def start(
                 slots=setting.slots.available(spark.sparkContext),
             )
         )
+        runner = Runner(spark, topology, opened, setting, writer)
         stream = tagged_union(topology.sources).writeStream.foreachBatch(runner)
         stream = stream.option("checkpointLocation", opened.spark_path)
         if name is not None:
