@@ -84,6 +84,23 @@ def test_rows_stay_where_they_are_when_the_partitions_fit(events: Events, finish
     assert all("Exchange shufflepartitionidpassthrough" in plan for plan in plans)
 
 
+def test_rows_that_a_users_shuffle_has_mixed_are_dealt_by_spark_itself(
+    events: Events, finish: Finish
+) -> None:
+    """A number by position would deal some rows twice if a shuffled partition came again."""
+    plans: list[str] = []
+
+    def look(df: DataFrame, batch_id: int) -> None:
+        plans.append(df._jdf.queryExecution().executedPlan().toString())
+        df.collect()
+
+    mixed = events(1, 40).repartition(2)
+    s = ps.Stream.read(mixed).map(lambda row: {"id": row["id"]}, "id bigint")
+    finish(s.to(look), slots=ps.LocalSlots(max=3))
+    assert "RoundRobinPartitioning(3)" in plans[0]
+    assert "shufflepartitionidpassthrough" not in plans[0]
+
+
 def test_neighbouring_python_operators_cross_to_python_once(events: Events, finish: Finish) -> None:
     plans: list[str] = []
 

@@ -137,7 +137,7 @@ class _Compilation:
 
     def _read_sources(self) -> None:
         sources = self._topology.sources
-        whole = Rows(self._batch, _partition_count(self._batch), ordered=True)
+        whole = _as_it_came(self._batch)
         if len(sources) > 1:
             whole = self._keep(ALL_SOURCES, whole)
             for number, source in enumerate(sources):
@@ -305,9 +305,14 @@ def _with_failures(struct: StructType) -> StructType:
     return StructType([*fields, StructField(FAILED, LETTER_TYPE, True)])
 
 
-def _partition_count(df: DataFrame) -> int:
+def _as_it_came(df: DataFrame) -> Rows:
+    """Ask Spark how many partitions a batch has, and whether their rows keep their order.
+
+    The user's DataFrame may itself shuffle; a partition computed again then comes in another order.
+    """
     java: Any = df._jdf
     plan = java.logicalPlan()
-    if plan.getClass().getSimpleName() == "LogicalRDD":
-        return int(plan.rdd().getNumPartitions())
-    return int(java.queryExecution().toRdd().getNumPartitions())
+    is_rdd = plan.getClass().getSimpleName() == "LogicalRDD"
+    rdd = plan.rdd() if is_rdd else java.queryExecution().toRdd()
+    level = str(rdd.outputDeterministicLevel())
+    return Rows(df, int(rdd.getNumPartitions()), ordered=level == "DETERMINATE")
