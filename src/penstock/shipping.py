@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import zipfile
 from pathlib import Path
@@ -27,14 +26,15 @@ def ship_package(spark: SparkSession) -> None:
     is_local = master.startswith("local") and not master.startswith("local-cluster")
     if is_local or context in _contexts_that_have_it:
         return
-    context.addPyFile(_archive(Path(__file__).parent))
+    context.addPyFile(archive_package(Path(tempfile.mkdtemp(prefix="penstock-"))))
     _contexts_that_have_it.add(context)
 
 
-def _archive(package: Path) -> str:
-    directory = tempfile.mkdtemp(prefix="penstock-")
-    path = os.path.join(directory, f"penstock-{__version__}.zip")
+def archive_package(directory: Path) -> str:
+    """Put this package's source in an archive that Python can import from; return its path."""
+    package = Path(__file__).parent
+    path = directory / f"penstock-{__version__}.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(package.rglob("*.py")):
             archive.write(file, f"penstock/{file.relative_to(package).as_posix()}")
-    return path
+    return str(path)

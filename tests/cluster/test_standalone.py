@@ -12,7 +12,7 @@ from standalone import bare_python, cluster, packages_without_penstock
 
 import penstock
 
-JOB = Path(__file__).with_name("job.py")
+JOB = Path(__file__).with_name("cluster_job.py")
 
 
 @pytest.mark.cluster

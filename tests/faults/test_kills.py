@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from oracle import bag
 from penstock.engine.steps import Step
 
-JOB = Path(__file__).with_name("job.py")
+JOB = Path(__file__).with_name("killed_job.py")
 BATCHES, ROWS = 40, 30
 KILLS = 40
 LIMIT_SECONDS = 180

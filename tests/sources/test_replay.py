@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import zipfile
 from collections import Counter
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -18,8 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
-import penstock
 from penstock.errors import ConfigurationError
+from penstock.shipping import archive_package
 from penstock.sources import (
     KeyCost,
     Steady,
@@ -200,19 +199,13 @@ def test_mistakes_are_told_before_spark_is_asked(spark: SparkSession) -> None:
         generate([1, 2], duration_seconds=5, spark=spark)  # type: ignore[arg-type]
 
 
-def test_the_source_loads_from_a_zip_and_needs_little_of_the_package(tmp_path: Path) -> None:
-    """What addPyFile does to an executor: a zip on the path, and nothing installed.
-
-    The package's own catalogue is left out, so that only what the source itself imports counts.
-    """
-    package = Path(penstock.__file__).parent
-    archive = tmp_path / "penstock.zip"
-    with zipfile.ZipFile(archive, "w") as bundle:
-        bundle.writestr("penstock/__init__.py", "")
-        for path in (package / "errors.py", *package.joinpath("sources").glob("*.py")):
-            bundle.write(path, path.relative_to(package.parent))
+def test_the_source_loads_from_the_archive_that_executors_get_and_needs_little_of_it(
+    tmp_path: Path,
+) -> None:
+    """What addPyFile does to an executor: a zip on the path, and nothing installed."""
+    archive = archive_package(tmp_path)
     code = (
-        f"import sys; sys.path.insert(0, {str(archive)!r})\n"
+        f"import sys; sys.path.insert(0, {archive!r})\n"
         "import penstock.sources.datasource as source\n"
         "print('.zip' in source.__file__, 'numba' in sys.modules, 'pandas' in sys.modules)"
     )
