@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+from penstock.errors import TopologyError
 from penstock.topology.dag import Topology, sinkless
 from penstock.topology.explain import Format, explain
-from penstock.topology.operators import Operator, Output
+from penstock.topology.operators import Operator, Output, Source
 
 Unused = Literal["error", "ignore"]
 
@@ -50,7 +51,13 @@ class Branch:
 
 
 class Outlet(Branch):
-    """A branch that ends in a sink: what ``run`` takes."""
+    """A branch that ends in a sink: what ``run`` takes.
+
+    ``was_run`` says whether some run was given it, so that one which was forgotten can be told from
+    one of another query.
+    """
+
+    was_run = False
 
     def _ended(self) -> Outlet:
         return self
@@ -66,16 +73,17 @@ class _Nowhere:
 def build_topology(outlets: Sequence[Outlet], unused: Unused = "error") -> Topology:
     """Return the operators that lead to some sinks, every one with a name of its own.
 
-    A branch of the same streams that leads to no sink at all is an error, unless ``unused`` is
-    ``"ignore"``.
+    A branch of the same streams that leads to no sink at all, or to one that no run was given, is
+    an error, unless ``unused`` is ``"ignore"``.
     """
     branches = list(dict.fromkeys(b for outlet in outlets for b in outlet._upstream()))
     # Streams are named before sinks, so that adding a sink changes no stream's name.
     branches.sort(key=lambda branch: isinstance(branch, Outlet))
     if unused == "error":
         for branch in branches:
-            _check_leads_somewhere(branch)
+            _check_leads_somewhere(branch, outlets)
     names = _names(branches)
+    _check_sources_named(branches, names)
     return Topology(
         replace(
             branch._operator,
@@ -101,10 +109,35 @@ def _names(branches: Sequence[Branch]) -> dict[Branch, str]:
     return names
 
 
-def _check_leads_somewhere(branch: Branch) -> None:
+def _check_sources_named(branches: Sequence[Branch], names: dict[Branch, str]) -> None:
+    """A checkpoint knows sources by name, and numbers would follow the order of the branches."""
+    sources = [branch for branch in branches if isinstance(branch._operator, Source)]
+    for source in sources:
+        if len(sources) > 1 and not source._is_named:
+            raise TopologyError(
+                names[source],
+                "there are several sources and this one has no name, so a restart could mix "
+                "them up",
+                "Write Stream.read(df, name='clicks', ...).",
+            )
+
+
+def _check_leads_somewhere(branch: Branch, outlets: Sequence[Outlet]) -> None:
     for child in branch._children:
         if isinstance(child, Outlet):
-            continue
-        if not child._children:
+            if not child.was_run and child not in outlets:
+                raise _not_given(child, branch)
+        elif not child._children:
             raise sinkless(child._operator)
-        _check_leads_somewhere(child)
+        else:
+            _check_leads_somewhere(child, outlets)
+
+
+def _not_given(outlet: Outlet, of: Branch) -> TopologyError:
+    return TopologyError(
+        outlet._operator.name,
+        f"this sink ({outlet._operator.describe()}) was not given to run, so the rows of "
+        f"'{of._operator.name}' would not reach it",
+        "Write run(a, b, ...) with all that .to(sink) returned, or run(..., unused='ignore') "
+        "to leave it out.",
+    )

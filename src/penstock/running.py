@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from penstock.branch import Outlet, Unused, build_topology
 from penstock.elasticity.decision import Policy
 from penstock.elasticity.static import Static
-from penstock.engine.compiler import LETTER_TYPE
+from penstock.engine.columns import LETTER_TYPE
 from penstock.engine.query import Query
 from penstock.engine.runner import Setting
 from penstock.engine.schemas import schema_of
@@ -21,6 +22,7 @@ from penstock.placement.placement import Placement
 from penstock.placement.round_robin import RoundRobin
 from penstock.sinks import parquet
 from penstock.sinks.files import FileSink
+from penstock.sinks.filesystem import HadoopFiles
 from penstock.sinks.jdbc_sink import JdbcSink
 from penstock.topology.dag import Topology
 from penstock.topology.operators import DeadLetters, Output, PythonOperator
@@ -29,14 +31,14 @@ from penstock.windows.durations import Duration, seconds
 
 def run(
     *outlets: Outlet,
-    checkpoint: str,
+    checkpoint: str | os.PathLike[str],
     policy: Policy | None = None,
     placement: Placement | None = None,
     slots: Slots | None = None,
     trigger: Duration | None = None,
     available_now: bool = False,
     name: str | None = None,
-    journal: str | None = None,
+    journal: str | os.PathLike[str] | None = None,
     unused: Unused = "error",
     on_step: OnStep | None = None,
     clock: Callable[[], float] = time.time,
@@ -61,35 +63,41 @@ def run(
     journal
         Where the event log is written; a directory of the checkpoint unless said.
     unused
-        ``"ignore"`` leaves out branches that lead to no sink, instead of refusing them.
+        ``"ignore"`` leaves out branches that lead to no sink, or to one that no run was given,
+        instead of refusing them.
     on_step
         Called with every step and batch number, for tests that break off a run at a chosen point.
     clock
         Where the time comes from, in seconds since the epoch.
 
     """
-    _check(outlets, trigger, available_now)
-    topology = _with_letters_kept(build_topology(outlets, unused), checkpoint)
-    _check_places(topology)
+    _check(outlets, trigger, available_now, unused)
+    for outlet in outlets:
+        outlet.was_run = True
+    where = _directory("checkpoint", checkpoint)
     setting = Setting(
-        policy=policy or Static(),
-        placement=placement or RoundRobin(),
-        slots=slots or LocalSlots(),
+        policy=_chosen("policy", policy, Policy, Static()),
+        placement=_chosen("placement", placement, Placement, RoundRobin()),
+        slots=_chosen("slots", slots, Slots, LocalSlots()),
         trigger_seconds=None if trigger is None else seconds(trigger),
         clock=clock,
         on_step=on_step,
     )
+    topology = _with_letters_kept(build_topology(outlets, unused), where)
+    _check_sinks(topology)
     return start(
         topology,
-        checkpoint,
+        where,
         setting,
         available_now=available_now,
         name=name,
-        journal=journal,
+        journal=None if journal is None else _directory("journal", journal),
     )
 
 
-def _check(outlets: tuple[Any, ...], trigger: Duration | None, available_now: bool) -> None:
+def _check(
+    outlets: tuple[Any, ...], trigger: Duration | None, available_now: bool, unused: str
+) -> None:
     if not outlets:
         raise ConfigurationError("there is nothing to run. Write run(stream.to(sink), ...).")
     for outlet in outlets:
@@ -104,20 +112,62 @@ def _check(outlets: tuple[Any, ...], trigger: Duration | None, available_now: bo
         raise ConfigurationError(
             f"trigger={trigger!r} is no time. Leave it out to run as fast as possible."
         )
+    if unused not in ("error", "ignore"):
+        raise ConfigurationError(f"unused={unused!r}. Write unused='error' or 'ignore'.")
 
 
-def _check_places(topology: Topology) -> None:
-    """Two sinks that replace each other's batches in one place would lose rows."""
-    places: dict[str, str] = {}
+def _directory(setting: str, path: Any) -> str:
+    """Return a path as text."""
+    if not isinstance(path, str | os.PathLike) or path == "":
+        raise ConfigurationError(
+            f"{setting}={path!r} is no directory. Write for example {setting}='my-{setting}'."
+        )
+    return str(os.fspath(path))
+
+
+_EXPECTED = {
+    "policy": "an object that decides, such as ps.Static(4)",
+    "placement": "an object that places rows, such as ps.RoundRobin()",
+    "slots": "an object that says how many slots there are, such as ps.LocalSlots(max=4)",
+}
+
+
+def _chosen(setting: str, given: Any, kind: Any, default: Any) -> Any:
+    """Return what the user gave for a part of the engine, or the default."""
+    if given is None:
+        return default
+    # A class has the methods of its objects, and can't be called like one.
+    if isinstance(given, type) or not isinstance(given, kind):
+        shown = f"the class {given.__name__}" if isinstance(given, type) else repr(given)
+        raise ConfigurationError(f"{setting} is {shown}. Give {_EXPECTED[setting]}.")
+    return given
+
+
+def _check_sinks(topology: Topology) -> None:
+    """Two branches that replace each other's batches in one place would lose rows."""
+    files = HadoopFiles(topology.sources[0].data.sparkSession)
+    places: dict[object, str] = {}
     for output in topology.outputs:
-        if isinstance(output.sink, FileSink | JdbcSink):
-            other = places.setdefault(output.sink.describe(), output.name)
+        for place in (id(output.sink), _place(files, output.sink)):
+            other = places.setdefault(place, output.name) if place is not None else output.name
             if other != output.name:
                 raise TopologyError(
                     output.name,
                     f"'{other}' writes to {output.sink.describe()} too",
-                    "Unite the two streams before one sink, or give each a place of its own.",
+                    "Unite the two streams before one sink, or give each a sink and a place of "
+                    "its own.",
                 )
+
+
+def _place(files: HadoopFiles, sink: object) -> str | None:
+    """Name the place that a sink writes to, one way for all ways to write it."""
+    if isinstance(sink, JdbcSink):
+        return sink.describe()
+    if not isinstance(sink, FileSink):
+        return None
+    place = files.qualify(sink.path)
+    # Only the disk itself knows links and '..'.
+    return os.path.realpath(place.removeprefix("file:")) if files.is_local(sink.path) else place
 
 
 def _with_letters_kept(topology: Topology, checkpoint: str) -> Topology:

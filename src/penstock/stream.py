@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -12,10 +12,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.branch import Branch, Outlet
-from penstock.engine.checks import check_join, check_source
-from penstock.engine.compiler import LETTER_TYPE, WATERMARK
+from penstock.engine import checks
+from penstock.engine.checks import How
+from penstock.engine.columns import LETTER_TYPE, WATERMARK
 from penstock.engine.schemas import (
     analysed,
+    as_column,
+    check_arrow,
     check_columns,
     check_streamable,
     parse_schema,
@@ -23,9 +26,8 @@ from penstock.engine.schemas import (
     schema_of,
 )
 from penstock.engine.session import require_classic
-from penstock.engine.tables import table_frame
 from penstock.errors import TopologyError
-from penstock.sinks import Sink, call
+from penstock.sinks import Sink
 from penstock.topology.dag import check_name
 from penstock.topology.operators import (
     DeadLetters,
@@ -42,14 +44,12 @@ from penstock.topology.operators import (
     Source,
     Union,
 )
-from penstock.topology.schema import union_problem
 from penstock.windows.durations import Duration, seconds
 from penstock.windows.watermark import FixedDelay, Watermark
 
 RowFunction = Callable[[dict[str, Any]], dict[str, Any] | list[dict[str, Any]] | None]
 BatchFunction = Callable[[pa.RecordBatch], pa.RecordBatch]
 TableSource = DataFrame | Callable[[], DataFrame]
-How = Literal["inner", "left", "left_semi", "left_anti"]
 
 
 class Stream(Branch):
@@ -92,11 +92,11 @@ class Stream(Branch):
         """Start a stream at a streaming DataFrame.
 
         ``time`` names its event-time column, and ``watermark`` how late rows may be: a duration, or
-        a rule such as ``FixedDelay``.
+        a rule such as ``FixedDelay``. Where a query has several sources, each needs a ``name``.
         """
         label = _label(name, "source")
         df = require_classic(df)
-        check_source(label, df, time, watermark is not None)
+        checks.check_source(label, df, time, watermark is not None)
         rule = watermark if isinstance(watermark, Watermark) else None
         if watermark is not None and rule is None:
             rule = FixedDelay.of(watermark)  # type: ignore[arg-type]
@@ -137,29 +137,23 @@ class Stream(Branch):
     def select(self, *expressions: str | Column, name: str | None = None) -> Stream:
         """Compute columns with SQL expressions, in the JVM."""
         label = _label(name, "select")
-        if not expressions:
-            raise TopologyError(
-                label, "no columns are selected", "Write select('a', 'b + 1 AS c')."
-            )
-        before = self._operator.schema
+        checks.check_selected(label, expressions)
+        before, empty = self._operator.schema, self._prototype
         for each in expressions:
-            make = self._prototype.selectExpr if isinstance(each, str) else self._prototype.select
-            analysed(label, f'"{each}"', lambda make=make, each=each: make(each), before)  # type: ignore[misc]
-        columns = [F.expr(e) if isinstance(e, str) else e for e in expressions]
-        df = analysed(label, "select", lambda: self._prototype.select(*columns), before)
+            analysed(label, f'"{each}"', lambda each=each: empty.select(as_column(each)), before)  # type: ignore[misc]
+        columns = [as_column(each) for each in expressions]
+        df = analysed(label, "select", lambda: empty.select(*columns), before)
         row_by_row = check_streamable(label, "select", df)
         check_columns(label, df.schema, "Name one of them with AS")
         operator = Select(
-            name=label,
-            schema=schema_of(df.schema),
-            expressions=expressions,
-            row_by_row=row_by_row,
+            name=label, schema=schema_of(df.schema), expressions=expressions, row_by_row=row_by_row
         )
         return self._then(operator, df, name)
 
     def filter(self, condition: str | Column, *, name: str | None = None) -> Stream:
         """Keep the rows for which an SQL condition is true."""
         label = _label(name, "filter")
+        checks.check_expression(label, condition, "Write filter('a > 1').")
         before = self._operator.schema
         what = f'"{condition}"'
         df = analysed(label, what, lambda: self._prototype.filter(condition), before)
@@ -171,16 +165,17 @@ class Stream(Branch):
         label = _label(name, "union")
         if not others:
             raise TopologyError(label, "there is nothing to unite with", "Write a.union(b).")
+        united = self._prototype
         for other in others:
-            problem = union_problem(self._operator.schema, other._operator.schema)
-            if problem:
+            if not isinstance(other, Stream):
                 raise TopologyError(
-                    label,
-                    f"{problem} ('{self._operator.name}' and '{other._operator.name}')",
-                    "Make them alike with select(...) before the union.",
+                    label, f"a {type(other).__name__} is no stream", "Write a.union(b, c)."
                 )
-        operator = Union(name=label, schema=self._operator.schema)
-        return self._then(operator, self._prototype, name, (self, *others))
+            checks.check_union(label, self._operator, other._operator)
+            united = united.unionByName(other._prototype)
+        struct = united.schema  # Spark says which columns may be null
+        operator = Union(name=label, schema=schema_of(struct))
+        return self._then(operator, prototype(united.sparkSession, struct), name, (self, *others))
 
     def join(
         self,
@@ -198,14 +193,14 @@ class Stream(Branch):
         are broadcast, as Spark sees fit or as ``broadcast`` says.
         """
         label = _label(name, "join")
-        keys = (on,) if isinstance(on, str) else tuple(on)
-        df = table_frame(table)
-        check_join(label, self._operator.schema, df, keys, how)
+        keys, kind = checks.join_keys(label, on), checks.join_kind(label, how)
+        df = checks.join_table(label, table)
+        checks.check_join(label, self._operator.schema, df, keys)
         empty = prototype(df.sparkSession, df.schema)
         joined = analysed(
             label,
             f"the join on {', '.join(keys)}",
-            lambda: self._prototype.join(empty, list(keys), how),
+            lambda: self._prototype.join(empty, list(keys), kind),
             self._operator.schema,
         )
         check_columns(label, joined.schema, "Rename or drop it on one side of the join")
@@ -214,7 +209,7 @@ class Stream(Branch):
             schema=schema_of(joined.schema),
             table=table,
             on=keys,
-            how=how,
+            how=kind,
             refresh_seconds=None if refresh is None else seconds(refresh),
             broadcast=broadcast,
         )
@@ -226,20 +221,7 @@ class Stream(Branch):
         A column ``_watermark`` says where the watermark stood. The rows stay in this stream too.
         """
         label = _label(name, "late_rows")
-        if self._operator.time is None:
-            raise TopologyError(
-                label,
-                f"'{self._operator.name}' has no event-time column",
-                "Write Stream.read(df, time='ts', watermark='10 seconds') and keep that column "
-                "in every select and map on the way.",
-            )
-        before = [branch._operator for branch in self._upstream()]
-        if any(op.watermark is None for op in before if isinstance(op, Source)):
-            raise TopologyError(
-                label,
-                "a source before it has no watermark, so no row is ever late",
-                "Write Stream.read(df, time='ts', watermark='10 seconds').",
-            )
+        checks.check_late(label, self._operator, [branch._operator for branch in self._upstream()])
         watermark = F.lit(None).cast("timestamp").alias(WATERMARK)
         df = self._prototype.select("*", watermark)
         check_columns(label, df.schema, "Rename yours: late rows get a column of that name")
@@ -258,12 +240,7 @@ class Stream(Branch):
             if isinstance(branch._operator, PythonOperator)
             and branch._operator.on_error == "dead_letter"
         ]
-        if not failing:
-            raise TopologyError(
-                label,
-                "no operator before it sets rows aside",
-                "Write map(..., on_error='dead_letter') on the operators whose bad rows you want.",
-            )
+        checks.check_letters(label, len(failing))
         df = prototype(self._prototype.sparkSession, LETTER_TYPE)
         operator = DeadLetters(name=label, schema=schema_of(LETTER_TYPE))
         return self._then(operator, df, name, failing)
@@ -272,17 +249,10 @@ class Stream(Branch):
         self, sink: Sink | Callable[[DataFrame, int], object], *, name: str | None = None
     ) -> Outlet:
         """End the branch in a sink, or in a function of ``(df, batch_id)``."""
-        label = _label(name, "sink")
-        if not isinstance(sink, Sink):
-            if not callable(sink):
-                raise TopologyError(
-                    label,
-                    f"a {type(sink).__name__} is no sink",
-                    "Write for example .to(ps.sinks.parquet('out')).",
-                )
-            sink = call(sink)
+        sink = checks.as_sink(_label(name, "sink"), sink)
         kind = sink.describe().partition("(")[0]
         label = _label(name, kind if kind.isidentifier() else "sink")
+        checks.check_sink(label, sink, self.columns)
         output = Output(name=label, schema=self._operator.schema, sink=sink)
         return Outlet(output, [self], is_named=name is not None)
 
@@ -296,20 +266,12 @@ class Stream(Branch):
     ) -> Stream:
         fallback = getattr(fn, "__name__", kind.kind)
         label = _label(name, fallback if fallback.isidentifier() else kind.kind)
-        if not callable(fn):
-            raise TopologyError(label, f"a {type(fn).__name__} can't be called", "Give a function.")
-        if on_error not in ("fail", "dead_letter"):
-            raise TopologyError(
-                label, f"on_error is {on_error!r}", "Write on_error='fail' or 'dead_letter'."
-            )
+        checks.check_function(label, fn, on_error)
+        check_arrow(label, self.schema)
         struct = parse_schema(label, schema)
         df = prototype(self._prototype.sparkSession, struct)
         operator = kind(
-            name=label,
-            schema=schema_of(struct),
-            function=fn,
-            returns=struct,
-            on_error=on_error,
+            name=label, schema=schema_of(struct), function=fn, returns=struct, on_error=on_error
         )
         return self._then(operator, df, name)
 

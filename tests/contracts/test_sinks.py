@@ -14,8 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
 from penstock import sinks
+from penstock.errors import SinkError
 from penstock.sinks.console_sink import ConsoleSink
-from penstock.sinks.sink import Sink
+from penstock.sinks.sink import ChecksColumns, Sink
 from sinks.postgres_server import PASSWORD, PostgresServer, driver_jar, running_postgres
 
 Content = list[tuple[int, str]]
@@ -132,6 +133,13 @@ def test_is_a_sink(case: Case) -> None:
     assert isinstance(case.sink, Sink)
 
 
+def test_takes_the_columns_that_it_can_write(case: Case) -> None:
+    if isinstance(case.sink, ChecksColumns):
+        case.sink.check(["id", "v"])
+        with pytest.raises(SinkError, match="'id' more than once"):
+            case.sink.check(["id", "v", "id"])
+
+
 def test_holds_every_batch(case: Case, spark: SparkSession) -> None:
     expected = _send_all(case, spark)
     assert sorted(case.read()) == expected
@@ -181,10 +189,10 @@ def test_failed_replay_keeps_the_first_try(case: Case, spark: SparkSession) -> N
     assert sorted(case.read()) == FIRST[0]
 
 
-def test_one_job_per_batch(case: Case, spark: SparkSession) -> None:
+def test_one_job_per_batch(case: Case, spark: SparkSession, request: pytest.FixtureRequest) -> None:
     context = spark.sparkContext
     df = spark.range(0, 8, 1, 4).selectExpr("id", "concat('v', id) AS v")
-    group = f"one-job-{id(case)}"
+    group = request.node.nodeid
     context.setJobGroup(group, "count the jobs of one write")
     try:
         case.sink.write(df, 0)

@@ -114,6 +114,49 @@ def test_a_python_function_that_prints_nothing_to_the_output_keeps_all_rows_of_a
     assert sorted(row.id for row in sink.rows()) == [7, 8, 9]
 
 
+def test_rows_that_python_cannot_hold_or_spark_cannot_take_become_letters(
+    events: Events, finish: Finish
+) -> None:
+    def work(row: dict[str, Any]) -> dict[str, Any]:
+        if row["id"] == 7:
+            raise SystemExit("enough")
+        if row["id"] == 8:
+            raise ValueError("half \ud83d" + "x" * 600_000)
+        at = row["ts"].replace(tzinfo=None) if row["id"] == 9 else row["ts"]
+        inside = {"a": None if row["id"] == 10 else 1}
+        return {"id": row["id"], "at": at, "inside": inside}
+
+    good, letters = ps.sinks.memory(), ps.sinks.memory()
+    s = ps.Stream.read(events(1, 12)).select(
+        "id",
+        "ts",
+        "if(id = 3, cast(X'C328FF' AS string), user) AS user",
+        "if(id = 4, date'+10000-01-01', date'2026-01-01') AS day",
+        "array(if(id = 5, timestamp'+12000-01-01 00:00:00', ts)) AS moments",
+        "map(struct(id), user) AS odd",
+        "map(date'2026-01-01', id) AS by_day",
+    )
+    returns = "id bigint, at timestamp, inside struct<a: bigint NOT NULL>"
+    s = s.map(work, returns, on_error="dead_letter")
+    finish(s.to(good), s.dead_letters().to(letters))
+    found = {json.loads(row.row)["id"]: row for row in letters.rows()}
+    assert {number: row.error for number, row in found.items()} == {
+        3: "UnreadableValue",
+        4: "UnreadableValue",
+        5: "UnreadableValue",
+        7: "SystemExit",
+        8: "ValueError",
+        9: "WrongValue",
+        10: "WrongValue",
+    }
+    assert json.loads(found[3].row)["user"] == "c328ff"
+    assert json.loads(found[7].row)["by_day"] == {"2026-01-01": 7}
+    assert json.loads(found[7].row)["odd"] == [[{"id": 7}, "u0"]]
+    assert "datetime(..., tzinfo=UTC)" in found[9].message
+    assert "'inside.a' may not be null" in found[10].message
+    assert sorted(row.id for row in good.rows()) == [0, 1, 2, 6, 11]
+
+
 @pytest.mark.slow
 def test_a_million_rows_with_ten_thousand_bad_ones(
     spark: SparkSession, finish: Finish, tmp_path: Path

@@ -22,7 +22,7 @@ NUMBERS = pa.schema([pa.field("x", pa.int64(), nullable=False)])
 
 
 def batch(*values: int) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"x": list(values)})
+    return pa.RecordBatch.from_pydict({"x": pa.array(values, pa.int64())})
 
 
 def run(
@@ -165,3 +165,94 @@ def test_tallies_are_reported_when_the_reader_stops_early() -> None:
     next(rows)
     rows.close()
     assert told["same"].rows_in == 1
+
+
+def unreadable_batch() -> pa.RecordBatch:
+    days = pa.array([0, 10_000_000, 1], pa.date32())
+    return pa.RecordBatch.from_arrays([[1, 2, 3], days], names=["x", "day"])
+
+
+def test_a_row_that_python_cannot_hold_is_set_aside_alone() -> None:
+    call = RowsCall("read", lambda row: row, NUMBERS, "dead_letter")
+    rows, failures, told = run(call, batches=[unreadable_batch()])
+    assert rows == [{"x": 1}, {"x": 3}]
+    (letter,) = failures
+    assert (letter["operator"], letter["error"]) == ("read", "UnreadableValue")
+    assert "column 'day' is date32" in letter["message"]
+    assert json.loads(letter["row"]) == {"x": 2, "day": "29349-01-26"}
+    assert told["read"].failures == {"UnreadableValue": 1}
+
+
+def test_a_row_that_python_cannot_hold_stops_with_its_operator() -> None:
+    call = RowsCall("read", lambda row: row, NUMBERS, "fail")
+    with pytest.raises(RowFailed) as raised:
+        run(call, batches=[unreadable_batch()], sets_aside=False)
+    error = as_query_error(raised.value)
+    assert isinstance(error, OperatorError)
+    assert (error.operator, error.row) == ("read", '{"x": 2, "day": "29349-01-26"}')
+
+
+def test_a_batch_function_that_fails_on_rows_python_cannot_hold_sets_all_aside() -> None:
+    call = BatchesCall("b", lambda _: None, NUMBERS, "dead_letter")
+    _, failures, _ = run(call, batches=[unreadable_batch()])
+    assert [json.loads(f["row"])["x"] for f in failures] == [1, 2, 3]
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    "error", [Unspeakable(), ValueError("half \ud83d"), SystemExit(3), ValueError("x" * 600_000)]
+)
+@pytest.mark.parametrize("kind", [RowsCall, BatchesCall])
+def test_any_error_of_a_function_is_set_aside_or_told(kind: Any, error: BaseException) -> None:
+    def work(row: Any) -> Any:
+        raise error
+
+    name = type(error).__name__
+    _, failures, _ = run(kind("work", work, NUMBERS, "dead_letter"), batches=[batch(1)])
+    assert [(f["operator"], f["error"]) for f in failures] == [("work", name)]
+    with pytest.raises(RowFailed) as raised:
+        run(kind("work", work, NUMBERS, "fail"), batches=[batch(1)], sets_aside=False)
+    told = as_query_error(raised.value)
+    assert isinstance(told, OperatorError)
+    assert (told.operator, told.row, told.error) == ("work", '{"x": 1}', name)
+    assert len(str(told)) < 12_000
+
+
+def test_an_interrupt_goes_through() -> None:
+    def interrupted(row: dict[str, Any]) -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(RowsCall("work", interrupted, NUMBERS, "dead_letter"), batches=[batch(1)])
+
+
+def test_what_fails_outside_a_function_still_names_the_operator(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr("penstock.engine.python_step.to_columns", broken)
+    with pytest.raises(RowFailed) as raised:
+        run(RowsCall("work", lambda row: row, NUMBERS, "dead_letter"), batches=[batch(1)])
+    error = as_query_error(raised.value)
+    assert isinstance(error, OperatorError)
+    assert (error.operator, error.error, error.reason) == ("work", "MemoryError", "no room")
+
+
+def test_a_batch_function_never_gets_an_empty_batch() -> None:
+    seen: list[int] = []
+
+    def look(b: pa.RecordBatch) -> pa.RecordBatch:
+        seen.append(b.num_rows)
+        return b
+
+    few = RowsCall("few", lambda row: row if row["x"] > 2 else None, NUMBERS, "fail")
+    call = BatchesCall("look", look, NUMBERS, "fail")
+    rows, _, _ = run(few, call, batches=[batch(1, 2), batch(3), batch()], sets_aside=False)
+    assert rows == [{"x": 3}]
+    assert seen == [1]

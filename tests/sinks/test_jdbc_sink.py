@@ -44,6 +44,20 @@ def test_missing_driver_is_explained(spark: SparkSession) -> None:
         sink.open("q")
 
 
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (["other", "ts"], r"'id' \(keys or order_by\).*not among other, ts"),
+        (["id", "other"], r"'ts' \(keys or order_by\).*not among id, other"),
+        (["id", "ts", "id"], "'id' more than once"),
+    ],
+)
+def test_columns_are_checked_without_a_database(columns: list[str], message: str) -> None:
+    with pytest.raises(SinkError, match=message):
+        sinks.jdbc(URL, "t", ["id"], order_by="ts").check(columns)
+    sinks.jdbc(URL, "t", ["id"], order_by="ts").check(["id", "ts"])
+
+
 def test_describe_hides_what_follows_the_question_mark() -> None:
     assert sinks.jdbc(f"{URL}?user=ann", "t", ["id"]).describe() == f"jdbc({URL}, t)"
 

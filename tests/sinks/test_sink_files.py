@@ -102,13 +102,23 @@ def test_columns_that_cannot_be_written(
     sink = _opened(tmp_path / "out", partition_by=partition_by)
     df = spark.createDataFrame([tuple(range(len(columns)))], columns)
     with pytest.raises(SinkError, match=message):
+        sink.check(columns)
+    with pytest.raises(SinkError, match=message):
         sink.write(df, 0)
     assert not (tmp_path / "out" / "batch_id=0").exists()
 
 
-@pytest.mark.parametrize("make", [lambda: sinks.parquet(""), lambda: sinks.json("o", "area")])
-def test_settings_that_cannot_work(make: Callable[[], FileSink]) -> None:
-    with pytest.raises(ConfigurationError, match=r"Name a directory|partition_by=\['area'\]"):
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: sinks.parquet(""), "Name a directory"),
+        (lambda: sinks.parquet(7), "is 7. Name a directory"),  # type: ignore[arg-type]
+        (lambda: sinks.json("o", "area"), r"partition_by=\['area'\]"),
+        (lambda: sinks.json("o", ["area", "Area"]), "names a column twice"),
+    ],
+)
+def test_settings_that_cannot_work(make: Callable[[], FileSink], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
         make()
 
 

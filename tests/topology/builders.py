@@ -27,7 +27,9 @@ LETTERS = Schema((Column("operator", "string"), Column("row", "string")))
 
 @dataclass(frozen=True)
 class NamedSink:
-    """Stands for a sink; only its description matters here."""
+    """Stands for a sink of ours, which reads every row once."""
+
+    reads_all = True
 
     text: str = "memory()"
 

@@ -77,11 +77,6 @@ def test_one_row_out_for_every_row_in() -> None:
     assert keeping == {"select", "sink"}
 
 
-def test_only_functions_of_the_users_run_in_python() -> None:
-    operators = [map_("m", "a"), map_batches("b", "a"), select("s", "a"), join("j", "a")]
-    assert [each.runs_in for each in operators] == ["python", "python", "jvm", "jvm"]
-
-
 def test_no_operator_here_keeps_state() -> None:
     assert all(
         each.state_signature() is None

@@ -10,6 +10,7 @@ import json
 import uuid
 from dataclasses import dataclass, replace
 
+from penstock.engine.checkpoint_lock import CheckpointLock
 from penstock.engine.commit_log import CommitLog, parse_document
 from penstock.errors import CheckpointError
 from penstock.sinks.filesystem import HadoopFiles
@@ -30,6 +31,7 @@ class Checkpoint:
     query_id: str
     sources: tuple[str, ...]
     log: CommitLog
+    lock: CheckpointLock
 
     @property
     def spark_path(self) -> str:
@@ -40,10 +42,19 @@ class Checkpoint:
 def open_checkpoint(files: HadoopFiles, path: str, now: Fingerprint) -> Checkpoint:
     """Open or create the checkpoint of a query, or say why this topology can't carry it on."""
     path = files.qualify(path).rstrip("/")
+    lock = CheckpointLock.take(path, is_local=files.is_local(path))
+    try:
+        return _open(files, path, now, lock)
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _open(files: HadoopFiles, path: str, now: Fingerprint, lock: CheckpointLock) -> Checkpoint:
     identity = f"{path}/query.json"
     text = files.read(identity)
     if text is None:
-        return _create(files, path, identity, now)
+        return _create(files, path, now, lock)
     document = parse_document(text, identity, FORMAT, VERSION)
     try:
         query_id = str(document["query_id"])
@@ -64,10 +75,10 @@ def open_checkpoint(files: HadoopFiles, path: str, now: Fingerprint) -> Checkpoi
     accepted = replace(now, sources=before.sources)
     if accepted != before:
         _write_identity(files, identity, query_id, accepted)
-    return Checkpoint(path, query_id, before.sources, log)
+    return Checkpoint(path, query_id, before.sources, log, lock)
 
 
-def _create(files: HadoopFiles, path: str, identity: str, now: Fingerprint) -> Checkpoint:
+def _create(files: HadoopFiles, path: str, now: Fingerprint, lock: CheckpointLock) -> Checkpoint:
     there = set(files.list(path))
     foreign = there & {"offsets", "commits", "spark", "metadata", "sources"}
     if foreign:
@@ -76,8 +87,9 @@ def _create(files: HadoopFiles, path: str, identity: str, now: Fingerprint) -> C
             "of another query or a damaged one. Give an empty directory as checkpoint."
         )
     query_id = str(uuid.uuid4())
-    _write_identity(files, identity, query_id, now)
-    return Checkpoint(path, query_id, now.sources, CommitLog(files, f"{path}/commits", query_id))
+    _write_identity(files, f"{path}/query.json", query_id, now)
+    log = CommitLog(files, f"{path}/commits", query_id)
+    return Checkpoint(path, query_id, now.sources, log, lock)
 
 
 def _write_identity(

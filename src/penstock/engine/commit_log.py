@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from penstock.elasticity.decision import Decision
-from penstock.errors import CheckpointError
+from penstock.errors import CheckpointError, ConfigurationError
 from penstock.sinks.filesystem import HadoopFiles
 
 FORMAT = "penstock-commit"
@@ -68,7 +68,7 @@ class CommitRecord:
                     for k, v in document["watermarks_micros"].items()
                 },
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, ConfigurationError) as error:
             raise CheckpointError(
                 f"'{file}' is a commit record with a field missing or wrong ({error!r}). {WAY_OUT}"
             ) from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from typing import Any
 
 from pyspark import StorageLevel
@@ -12,19 +11,19 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame as DataFrameOf
 from pyspark.sql.pandas.functions import pandas_udf
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 from pyspark.util import PythonEvalType
 
+from penstock.engine.columns import LETTER_TYPE, SOURCE_TAG, TASK, WATERMARK
 from penstock.engine.observations import Counter
 from penstock.engine.python_step import (
     FAILED,
-    LETTER_FIELDS,
     BatchesCall,
     Call,
     PythonStep,
     RowsCall,
 )
-from penstock.engine.schemas import arrow_schema
+from penstock.engine.schemas import arrow_schema, as_column, quoted
 from penstock.engine.tables import Tables
 from penstock.engine.task_metrics import TaskReport
 from penstock.placement.placement import Border, Placement
@@ -46,11 +45,7 @@ from penstock.topology.operators import (
 )
 from penstock.topology.row_counts import counted_by_spark
 
-SOURCE_TAG = "_penstock_source"
-TASK = "_penstock_task"
-WATERMARK = "_watermark"
 BEFORE_ALL_TIMES = -62_135_596_800_000_000  # the year 1, in microseconds
-LETTER_TYPE = StructType([StructField(name, StringType(), True) for name in LETTER_FIELDS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +72,6 @@ class CompiledBatch:
     frames: dict[str, DataFrame] = field(default_factory=dict)
     kept: list[DataFrame] = field(default_factory=list)
     counters: dict[str, Counter] = field(default_factory=dict)
-    tasks: dict[str, int | None] = field(default_factory=dict)
 
     def release(self) -> None:
         """Free what was kept for several readers."""
@@ -98,11 +92,11 @@ class Compiler:
     ) -> None:
         self.topology = topology
         self.components = components(topology)
-        self._placement = placement
-        self._tables = tables
-        self._kept = frozenset(kept(topology))
-        self._counted = counted_by_spark(topology)
-        self._steps = _python_steps(self.components, report)
+        self.placement = placement
+        self.tables = tables
+        self.kept = frozenset(kept(topology))
+        self.counted = counted_by_spark(topology)
+        self.steps = _python_steps(self.components, report)
 
     def compile(self, batch: DataFrame, plan: Plan) -> CompiledBatch:
         """Return the DataFrames for every sink and every kept stream of a batch."""
@@ -123,13 +117,13 @@ class _Compilation:
 
     def run(self) -> CompiledBatch:
         self._read_sources()
-        fused = {op.name for step in self._compiler._steps.values() for op in step.operators[1:]}
+        fused = {op.name for step in self._compiler.steps.values() for op in step.operators[1:]}
         for operator in self._topology:
             if isinstance(operator, Output):
                 self._result.frames[operator.name] = self._rows[operator.inputs[0]].df
             elif isinstance(operator, PythonOperator):
                 if operator.name not in fused:
-                    self._run_python(self._compiler._steps[operator.name])
+                    self._run_python(self._compiler.steps[operator.name])
             else:
                 rows = self._observed(operator, self._sql(operator))
                 self._rows[operator.name] = self._keep(operator.name, rows)
@@ -155,7 +149,7 @@ class _Compilation:
             return self._union([self._rows[name] for name in operator.inputs])
         rows = self._rows[operator.inputs[0]]
         if isinstance(operator, Select):
-            columns = [F.expr(e) if isinstance(e, str) else e for e in operator.expressions]
+            columns = [as_column(expression) for expression in operator.expressions]
             return replace(rows, df=rows.df.select(*columns))
         if isinstance(operator, Filter):
             return replace(rows, df=rows.df.filter(operator.condition))
@@ -175,7 +169,7 @@ class _Compilation:
         return Rows(df, total, all(rows.ordered for rows in inputs))
 
     def _join(self, operator: Join, rows: Rows) -> Rows:
-        table = self._compiler._tables.current(operator)
+        table = self._compiler.tables.current(operator)
         if table.is_small:
             joined = rows.df.join(F.broadcast(table.df), list(operator.on), operator.how)
             return replace(rows, df=joined)
@@ -187,12 +181,14 @@ class _Compilation:
         marks = [self._plan.watermarks.get(source.name) for source in sources]
         # Before there is a watermark nothing is late, as if it stood before all times.
         lowest = min(BEFORE_ALL_TIMES if mark is None else mark for mark in marks)
-        # Numbers that change with every batch would make Spark generate and compile the stage's
-        # code anew each time; a wide decimal reaches the compiled code as an argument instead.
-        mark = F.lit(Decimal(lowest)).cast("decimal(20,0)")
+        # A number that changes with every batch would make Spark compile the stage's code anew each
+        # time. An array reaches the code as an argument, and the index, which looks at the row,
+        # keeps Spark from putting the number back.
         assert operator.time is not None
-        late = df.filter(F.unix_micros(operator.time).cast("decimal(20,0)") <= mark)
-        return late.withColumn(WATERMARK, F.timestamp_micros(mark.cast("bigint")))
+        time = F.col(quoted(operator.time))
+        twice = F.array(*[F.timestamp_micros(F.lit(lowest).cast("bigint"))] * 2)
+        mark = F.element_at(twice, F.when(F.unix_micros(time) >= 0, 1).otherwise(2))
+        return df.filter(time <= mark).withColumn(WATERMARK, mark)
 
     def _dead_letters(self, operator: DeadLetters) -> Rows:
         ends = dict.fromkeys(chain_end(self._topology, name) for name in operator.inputs)
@@ -210,19 +206,18 @@ class _Compilation:
         if step.sets_aside:
             raw = self._keep(last, rows)
             self._letters[last] = raw.df.filter(F.col(FAILED).isNotNull())
-            names = [F.col(f"`{name}`") for name in step.operators[-1].schema.names]
+            names = [F.col(quoted(name)) for name in step.operators[-1].schema.names]
             good = raw.df.filter(F.col(FAILED).isNull()).select(*names)
             self._rows[last] = replace(raw, df=good)
         else:
             self._rows[last] = self._keep(last, rows)
-        self._result.tasks[step.component] = rows.partitions
 
     def _placed(self, step: CompiledStep, rows: Rows) -> Rows:
         tasks = self._plan.tasks.get(step.component)
         if tasks is None or not step.opens_component:
             return rows
         border = Border(rows.partitions, tasks, rows.ordered)
-        placement = self._compiler._placement
+        placement = self._compiler.placement
         if placement.fits(border):
             return rows
         expression = placement.expression(border)
@@ -234,14 +229,14 @@ class _Compilation:
 
     def _observed(self, operator: Operator, rows: Rows) -> Rows:
         timed = isinstance(operator, Source) and operator.watermark is not None
-        if operator.name not in self._compiler._counted and not timed:
+        if operator.name not in self._compiler.counted and not timed:
             return rows
         counter, df = Counter.on(rows.df, operator.time if timed else None)
         self._result.counters[operator.name] = counter
         return replace(rows, df=df)
 
     def _keep(self, name: str, rows: Rows) -> Rows:
-        if name not in self._compiler._kept:
+        if name not in self._compiler.kept:
             return rows
         df = rows.df.persist(StorageLevel.MEMORY_AND_DISK)
         self._result.kept.append(df)
@@ -261,7 +256,7 @@ class CompiledStep:
 
     def apply(self, df: DataFrame) -> DataFrame:
         """Do what ``df.mapInArrow`` does, with a function that is not pickled again every batch."""
-        call: Any = self.function(*[df[f"`{name}`"] for name in df.columns])
+        call: Any = self.function(*[df[quoted(name)] for name in df.columns])
         java: Any = df._jdf
         return DataFrameOf(java.mapInArrow(call._jc, False, None), df.sparkSession)
 

@@ -14,8 +14,8 @@ from penstock.topology.jobs import Job
 RunJob = Callable[[Job], None]
 
 
-def run_jobs(jobs: Sequence[Job], run: RunJob) -> None:
-    """Run every job after those that it waits for; the first failure is raised at the end.
+def run_jobs(jobs: Sequence[Job], run: RunJob, cancel: RunJob) -> None:
+    """Run every job after those that it waits for; cancel the others when one fails, and raise.
 
     A job that has nobody beside it runs in the calling thread. Others get threads that carry
     Spark's local properties, so that stopping the query cancels their jobs too.
@@ -24,21 +24,25 @@ def run_jobs(jobs: Sequence[Job], run: RunJob) -> None:
     order = TopologicalSorter({job.name: job.after for job in jobs})
     order.prepare()
     finished: SimpleQueue[tuple[str, BaseException | None]] = SimpleQueue()
-    running, failure = 0, None
+    running: dict[str, Job] = {}
+    failure: BaseException | None = None
     while order.is_active():
         ready = [by_name[name] for name in order.get_ready()] if failure is None else []
-        if len(ready) == 1 and running == 0:
+        if len(ready) == 1 and not running:
             run(ready[0])
             order.done(ready[0].name)
             continue
         for job in ready:
+            running[job.name] = job
             _in_thread(job, run, finished)
-            running += 1
-        if running == 0:
+        if not running:
             break
         name, error = finished.get()
-        running -= 1
-        failure = failure or error
+        del running[name]
+        if error is not None and failure is None:
+            failure = error
+            for other in running.values():
+                cancel(other)
         order.done(name)
     if failure is not None:
         raise failure

@@ -11,6 +11,7 @@ from penstock.elasticity.decision import Decision, Policy
 from penstock.elasticity.observation import Observation, SourceObservation
 from penstock.engine.measurement import Measured, observe_operators
 from penstock.engine.progress import Progress
+from penstock.errors import ConfigurationError
 from penstock.journal.events import (
     BatchFinished,
     DecisionMade,
@@ -49,8 +50,7 @@ class Monitor:
         self._write = write
         self.decisions: deque[Decision] = deque(maxlen=KEPT_DECISIONS)
         self.last: Observation | None = None
-        self.decision = policy.decide(start)
-        self._adopt(start.batch_id, self.decision)
+        self._adopt(start.batch_id, _checked(policy.decide(start)))
 
     def after_batch(
         self,
@@ -106,7 +106,7 @@ class Monitor:
 
     def _decide(self, observation: Observation) -> None:
         try:
-            decision = self._policy.decide(observation)
+            decision = _checked(self._policy.decide(observation))
         except Exception as error:
             _log.warning("the policy failed, the last plan stays: %s", error)
             detail = f"{type(error).__name__}: {error}"
@@ -119,3 +119,11 @@ class Monitor:
         self.decision = decision
         self.decisions.append(decision)
         self._write(DecisionMade(batch_id, decision))
+
+
+def _checked(decision: object) -> Decision:
+    if not isinstance(decision, Decision):
+        raise ConfigurationError(
+            f"the policy returned a {type(decision).__name__}. Return Decision(slots, reason)."
+        )
+    return decision

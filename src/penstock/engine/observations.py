@@ -9,6 +9,8 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
+from penstock.engine.schemas import quoted
+
 
 @dataclass(frozen=True, slots=True)
 class Counted:
@@ -29,7 +31,7 @@ class Counter:
         """Return a counter and the DataFrame that it watches; ``time`` is the event-time column."""
         measures: list[Column] = [F.count(F.lit(1)).alias("rows")]
         if time is not None:
-            measures.append(F.unix_micros(F.max(F.col(f"`{time}`"))).alias("newest"))
+            measures.append(F.unix_micros(F.max(F.col(quoted(time)))).alias("newest"))
         observation = Observation()
         return cls(observation), df.observe(observation, *measures)
 

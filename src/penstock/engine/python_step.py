@@ -7,14 +7,25 @@ from __future__ import annotations
 
 import json
 import time
-import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from penstock.engine.rows import WrongValue, as_json, row_problem, to_columns, to_rows
+from penstock.engine.letters import failure
+from penstock.engine.lossless import conformed
+from penstock.engine.rows import (
+    Row,
+    UnreadableValue,
+    readable_rows,
+    row_problem,
+    row_text,
+    row_texts,
+    to_columns,
+    to_rows,
+)
+from penstock.engine.value_types import WrongValue
 from penstock.topology.operators import OnError
 
 FAILED = "_penstock_failed"
@@ -22,6 +33,9 @@ LETTER_FIELDS = ("operator", "error", "message", "row", "traceback")
 FAILURE_TYPE = pa.struct([(name, pa.string()) for name in LETTER_FIELDS])
 ERROR_MARK = "PENSTOCK-ROW-ERROR "
 ROW_LIMIT_BYTES = 1_024
+# A function that calls exit() fails its row like any other; it must not take the worker with it.
+# KeyboardInterrupt is left alone: it is a signal to the process, not an answer of the function.
+FUNCTION_ERRORS = (Exception, SystemExit)
 
 
 class RowFailed(Exception):
@@ -52,14 +66,13 @@ class RowsCall:
 
     def __call__(self, batch: pa.RecordBatch, failures: Failures) -> pa.RecordBatch:
         """Return the rows that came out; add those that failed to ``failures``."""
-        rows = to_rows(batch)
         results: list[Any] = []
         parents: list[int] = []
         function, keep, remember = self.function, results.append, parents.append
-        for number, row in enumerate(rows):
+        for number, row in self._numbered_rows(batch, failures):
             try:
                 result = function(row)
-            except Exception as error:
+            except FUNCTION_ERRORS as error:
                 # The function may have changed the dict; the letter holds the row as it came.
                 self._fail(batch, number, error, failures)
                 continue
@@ -70,8 +83,22 @@ class RowsCall:
                 self._keep_several(batch, number, result, results, parents, failures)
         try:
             return to_columns(results, self.schema)
-        except WrongValue:
+        except Exception:
             return self._without_bad_rows(batch, results, parents, failures)
+
+    def _numbered_rows(
+        self, batch: pa.RecordBatch, failures: Failures
+    ) -> Iterable[tuple[int, Row]]:
+        try:
+            return enumerate(to_rows(batch))
+        except Exception:
+            readable = []
+            for number, row in enumerate(readable_rows(batch)):
+                if isinstance(row, UnreadableValue):
+                    self._fail(batch, number, row, failures)
+                else:
+                    readable.append((number, row))
+            return readable
 
     def _keep_several(
         self,
@@ -109,15 +136,16 @@ class RowsCall:
         return to_columns(good, self.schema)
 
     def _fail(
-        self, batch: pa.RecordBatch, number: int, error: Exception, failures: Failures
+        self, batch: pa.RecordBatch, number: int, error: BaseException, failures: Failures
     ) -> None:
-        row = to_rows(batch.slice(number, 1))[0]
-        _take_failure(self.operator, self.on_error, row, error, failures)
+        if self.on_error == "fail":
+            _stop(self.operator, row_text(batch, number, ROW_LIMIT_BYTES), error)
+        failures.append(failure(self.operator, row_text(batch, number), error))
 
 
 @dataclass(frozen=True, slots=True)
 class BatchesCall:
-    """Calls the user's function once for every record batch."""
+    """Calls the user's function once for every record batch that has rows."""
 
     operator: str
     function: Callable[[pa.RecordBatch], Any]
@@ -126,38 +154,16 @@ class BatchesCall:
 
     def __call__(self, batch: pa.RecordBatch, failures: Failures) -> pa.RecordBatch:
         """Return what the function returned; a batch it fails on fails whole."""
-        try:
-            return self._conformed(self.function(batch))
-        except Exception as error:
-            rows = to_rows(batch)
-            if self.on_error == "fail":
-                _stop(self.operator, rows[:1], error)
-            for row in rows:
-                _take_failure(self.operator, self.on_error, row, error, failures)
+        if not batch.num_rows:
             return pa.RecordBatch.from_pylist([], schema=self.schema)
-
-    def _conformed(self, result: Any) -> pa.RecordBatch:
-        if not isinstance(result, pa.RecordBatch):
-            raise WrongValue(f"returned a {type(result).__name__}; return a pyarrow.RecordBatch")
-        arrays = []
-        for field_ in self.schema:
-            position = result.schema.get_field_index(field_.name)
-            if position < 0:
-                raise WrongValue(f"no value for column '{field_.name}'")
-            array = result.column(position)
-            if array.type != field_.type:
-                array = _cast(array, field_)
-            if array.null_count and not field_.nullable:
-                raise WrongValue(f"column '{field_.name}' may not be null")
-            arrays.append(array)
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-
-
-def _cast(array: pa.Array, field_: pa.Field) -> pa.Array:
-    try:
-        return array.cast(field_.type, safe=True)
-    except (pa.ArrowException, ValueError) as error:
-        raise WrongValue(f"column '{field_.name}' is {field_.type}: {error}") from None
+        try:
+            return conformed(self.function(batch), self.schema)
+        except FUNCTION_ERRORS as error:
+            if self.on_error == "fail":
+                _stop(self.operator, row_text(batch, 0, ROW_LIMIT_BYTES), error)
+            told = failure(self.operator, "", error)
+        failures.extend({**told, "row": row} for row in row_texts(batch))
+        return pa.RecordBatch.from_pylist([], schema=self.schema)
 
 
 Call = RowsCall | BatchesCall
@@ -199,12 +205,17 @@ def _measured(
     """Run one call: two looks at the clock a batch, not two a row."""
     before = len(failures)
     start = time.perf_counter_ns()
-    out = call(batch, failures)
+    try:
+        out = call(batch, failures)
+    except RowFailed:
+        raise
+    except Exception as error:  # not of the function, but its operator is where to look
+        _stop(call.operator, "(not known)", error)
     tally.busy_nanos += time.perf_counter_ns() - start
     tally.rows_in += batch.num_rows
     tally.rows_out += out.num_rows
-    for failure in failures[before:]:
-        reason = failure["error"]
+    for told in failures[before:]:
+        reason = told["error"]
         tally.failures[reason] = tally.failures.get(reason, 0) + 1
     return out
 
@@ -221,27 +232,5 @@ def _with_failures(batch: pa.RecordBatch, failures: Failures) -> Iterator[pa.Rec
         yield pa.RecordBatch.from_arrays([*empty, marks], schema=schema)
 
 
-def _take_failure(
-    operator: str, on_error: OnError, row: Any, error: Exception, failures: Failures
-) -> None:
-    if on_error == "fail":
-        _stop(operator, [row], error)
-    failures.append(_failure(operator, as_json(row), error))
-
-
-def _failure(operator: str, row: str, error: Exception) -> dict[str, str]:
-    # The first frame is ours; a person wants to see theirs.
-    frames = error.__traceback__.tb_next if error.__traceback__ else None
-    lines = traceback.format_exception(type(error), error, frames)
-    return {
-        "operator": operator,
-        "error": type(error).__name__,
-        "message": str(error),
-        "row": row,
-        "traceback": "".join(lines),
-    }
-
-
-def _stop(operator: str, rows: list[Any], error: Exception) -> NoReturn:
-    shown = as_json(rows[0], ROW_LIMIT_BYTES) if rows else "(none)"
-    raise RowFailed(ERROR_MARK + json.dumps(_failure(operator, shown, error))) from None
+def _stop(operator: str, row: str, error: BaseException) -> NoReturn:
+    raise RowFailed(ERROR_MARK + json.dumps(failure(operator, row, error))) from None

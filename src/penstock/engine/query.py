@@ -104,12 +104,18 @@ class Query:
         """End the query after the micro-batch that is running.
 
         After ``timeout`` seconds the batch is broken off; a restart runs it again from its start,
-        so nothing is lost or doubled either way.
+        so nothing is lost or doubled either way. Called by a sink in the middle of a batch it
+        returns at once, and the query ends when that batch is done.
         """
         self._runner.stopping = True
+        if self._runner.is_running_here():
+            threading.Thread(target=self.stop, args=(timeout,), daemon=True).start()
+            return
         if self._runner.busy.acquire(timeout=-1 if timeout is None else timeout):
             # Not kept: Spark's stop waits for its thread, which may be waiting for this lock.
             self._runner.busy.release()
+        else:
+            self._runner.breaking_off = True
         self._spark_query.stop()
         self._close()
 
@@ -177,6 +183,7 @@ class Query:
         self._journal.write(QueryStopped(reason, str(failure) if failure else None))
         self._journal.close()
         self._runner.close()
+        self._runner.checkpoint.lock.release()
 
 
 def _total(waiting: Mapping[str, int | None]) -> int | None:

@@ -6,33 +6,56 @@ Nothing here imports Spark: it runs in Spark's Python workers, where start-up ti
 from __future__ import annotations
 
 import ast
-import json
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import lru_cache
-from itertools import chain
 from typing import Any, cast
 
-import numpy as np
 import pyarrow as pa
+
+from penstock.engine.letters import as_json, text_of
+from penstock.engine.value_types import WrongValue, check_nulls, check_types
 
 Row = dict[str, Any]
 
 
-class WrongValue(Exception):
-    """A value that does not fit the declared column."""
+class UnreadableValue(Exception):
+    """A value that Arrow can hold and Python cannot: broken UTF-8, a date after the year 9999."""
 
 
 def to_rows(batch: pa.RecordBatch) -> list[Row]:
     """Return the rows of a record batch as dicts.
+
+    One value that Python cannot hold fails the batch: ``readable_rows`` then tells which.
 
     >>> to_rows(pa.RecordBatch.from_pydict({"x": [1, None], "y": ["a", "b"]}))
     [{'x': 1, 'y': 'a'}, {'x': None, 'y': 'b'}]
     """
     build = _dict_builder(tuple(batch.schema.names))
     return build(*[_values(column) for column in batch.columns])
+
+
+def readable_rows(batch: pa.RecordBatch) -> list[Row | UnreadableValue]:
+    """Return the rows of a batch that ``to_rows`` fails on, with the error in place of a bad row.
+
+    A half that can be read is read at once, so a few bad rows among many cost little.
+    """
+    try:
+        return [*to_rows(batch)]
+    except Exception as error:
+        if batch.num_rows <= 1:
+            return [_unreadable(batch, error)]
+    half = batch.num_rows // 2
+    return readable_rows(batch.slice(0, half)) + readable_rows(batch.slice(half))
+
+
+def _unreadable(batch: pa.RecordBatch, error: Exception) -> UnreadableValue:
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        try:
+            _values(column)
+        except Exception as own:
+            return UnreadableValue(f"column '{field.name}' is {field.type}: {text_of(own)}")
+    return UnreadableValue(text_of(error))
 
 
 @lru_cache(maxsize=256)
@@ -63,9 +86,34 @@ def _dict_builder(names: tuple[str, ...]) -> Callable[..., list[Row]]:
 def _values(column: pa.Array) -> list[Any]:
     if pa.types.is_timestamp(column.type):
         return _datetimes(column)
-    if pa.types.is_nested(column.type):
-        return column.to_pylist(maps_as_pydicts="lossy")  # type: ignore[no-any-return]
-    return column.to_pylist()  # type: ignore[no-any-return]
+    if not pa.types.is_nested(column.type):
+        return column.to_pylist()  # type: ignore[no-any-return]
+    if _has_odd_keys(column.type):
+        return [_with_dicts(value, column.type) for value in column.to_pylist()]
+    return column.to_pylist(maps_as_pydicts="lossy")  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=1024)
+def _has_odd_keys(arrow_type: pa.DataType) -> bool:
+    """Say whether there is a map, here or inside, whose keys no dict can have."""
+    if pa.types.is_map(arrow_type):
+        return pa.types.is_nested(arrow_type.key_type) or _has_odd_keys(arrow_type.item_type)
+    if not pa.types.is_nested(arrow_type):
+        return False
+    return any(_has_odd_keys(arrow_type.field(i).type) for i in range(arrow_type.num_fields))
+
+
+def _with_dicts(value: Any, arrow_type: pa.DataType) -> Any:
+    """Make dicts of the pairs of every map that can be one; the others stay pairs."""
+    if value is None or not pa.types.is_nested(arrow_type):
+        return value
+    if pa.types.is_map(arrow_type):
+        key_type, item_type = arrow_type.key_type, arrow_type.item_type
+        pairs = [(_with_dicts(k, key_type), _with_dicts(v, item_type)) for k, v in value]
+        return pairs if pa.types.is_nested(key_type) else dict(pairs)
+    if pa.types.is_struct(arrow_type):
+        return {child.name: _with_dicts(value[child.name], child.type) for child in arrow_type}
+    return [_with_dicts(each, arrow_type.value_type) for each in value]
 
 
 def _datetimes(column: pa.Array) -> list[datetime | None]:
@@ -73,7 +121,10 @@ def _datetimes(column: pa.Array) -> list[datetime | None]:
     import pandas as pd  # takes 0.3 s to load, and many streams have no timestamps
 
     valid = column.drop_null() if column.null_count else column
-    moments = pd.DatetimeIndex(valid.to_pandas()).to_pydatetime() if len(valid) else []
+    index = pd.DatetimeIndex(valid.to_pandas())
+    if index.hasnans:  # pandas keeps the very first moment of Arrow for its own null
+        raise ValueError("year is out of range")
+    moments = index.to_pydatetime()
     if not column.null_count:
         return list(moments)
     rest = iter(moments)
@@ -98,13 +149,14 @@ def to_columns(rows: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _array(values: list[Any], field: pa.Field) -> pa.Array:
-    check_types(values, field.type, field.name)
     try:
+        check_types(values, field.type, field.name)
         array = pa.array(values, field.type)
-    except (pa.ArrowException, OverflowError, TypeError, ValueError, AttributeError) as error:
-        raise WrongValue(f"column '{field.name}' is {field.type}: {error}") from None
-    if array.null_count and not field.nullable:
-        raise WrongValue(f"column '{field.name}' may not be null")
+    except WrongValue:
+        raise
+    except Exception as error:  # a value may be anything, and so may what it raises
+        raise WrongValue(f"column '{field.name}' is {field.type}: {text_of(error)}") from None
+    check_nulls(array, field)
     return array
 
 
@@ -114,104 +166,60 @@ def row_problem(row: Any, schema: pa.Schema) -> str | None:
         to_columns([row], schema)
     except WrongValue as problem:
         return str(problem)
+    except Exception as error:  # a dict of a class of the user's own may raise anything
+        return f"the returned row cannot be read: {text_of(error)}"
     return None
 
 
-_NONE = type(None)
-_EXACT: tuple[tuple[Callable[[pa.DataType], bool], tuple[type, ...]], ...] = (
-    (pa.types.is_boolean, (bool, np.bool_)),
-    (pa.types.is_integer, (int, np.integer)),
-    (pa.types.is_floating, (float, int, np.floating, np.integer)),
-    (pa.types.is_string, (str,)),
-    (pa.types.is_large_string, (str,)),
-    (pa.types.is_binary, (bytes, bytearray, memoryview)),
-    (pa.types.is_large_binary, (bytes, bytearray, memoryview)),
-    (pa.types.is_timestamp, (datetime, np.datetime64)),
-    (pa.types.is_date, (date,)),
-    (pa.types.is_time, (time,)),
-    (pa.types.is_duration, (timedelta, np.timedelta64)),
-    (pa.types.is_decimal, (Decimal, int)),
-)
+def row_text(batch: pa.RecordBatch, number: int, limit: int | None = None) -> str:
+    """Write one row of a batch as JSON, and what Python cannot hold as Arrow has it.
 
-
-@lru_cache(maxsize=1024)
-def _accepted(arrow_type: pa.DataType) -> tuple[type, ...] | None:
-    return next((types for matches, types in _EXACT if matches(arrow_type)), None)
-
-
-def check_types(values: Iterable[Any], arrow_type: pa.DataType, name: str) -> None:
-    """Raise ``WrongValue`` unless every value is of a Python type that fits, without a loss.
-
-    >>> check_types([1, None], pa.int64(), "n")
-    >>> check_types([1.5], pa.int64(), "n")
-    Traceback (most recent call last):
-        ...
-    penstock.engine.rows.WrongValue: column 'n' is int64, the function returned a float
+    >>> far = pa.array([10_000_000], pa.date32())
+    >>> row_text(pa.RecordBatch.from_arrays([far, [1]], names=["day", "n"]), 0)
+    '{"day": "29349-01-26", "n": 1}'
     """
-    accepted = _accepted(arrow_type)
-    if accepted is None:
-        _check_nested(list(values), arrow_type, name)
-        return
-    for found in set(map(type, values)):
-        if found is not _NONE and not _fits(found, accepted):
-            raise WrongValue(
-                f"column '{name}' is {arrow_type}, the function returned a {found.__name__}"
-            )
+    return as_json(_shown_rows(batch.slice(number, 1))[0], limit)
 
 
-def _fits(found: type, accepted: tuple[type, ...]) -> bool:
-    """Python says that a bool is an int and a datetime a date; a column says they are not."""
-    return issubclass(found, accepted) and all(
-        special in accepted or not issubclass(found, special) for special in (bool, datetime)
-    )
+def row_texts(batch: pa.RecordBatch) -> list[str]:
+    """Write every row of a batch as JSON: much faster than one after the other."""
+    return [as_json(row) for row in _shown_rows(batch)]
 
 
-def _check_nested(values: list[Any], arrow_type: pa.DataType, name: str) -> None:
-    present = [value for value in values if value is not None]
-    if pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type):
-        if any(not isinstance(value, list | tuple | np.ndarray) for value in present):
-            raise WrongValue(f"column '{name}' is {arrow_type}, the function returned no list")
-        check_types(chain.from_iterable(present), arrow_type.value_type, f"{name}[]")
-    elif pa.types.is_map(arrow_type):
-        pairs = [value.items() if isinstance(value, Mapping) else value for value in present]
-        check_types((key for each in pairs for key, _ in each), arrow_type.key_type, name)
-        check_types((item for each in pairs for _, item in each), arrow_type.item_type, name)
-    elif pa.types.is_struct(arrow_type):
-        if any(not isinstance(value, Mapping) for value in present):
-            raise WrongValue(f"column '{name}' is {arrow_type}, the function returned no dict")
-        for field in arrow_type:
-            inner = [value.get(field.name) for value in present]
-            check_types(inner, field.type, f"{name}.{field.name}")
+def _shown_rows(batch: pa.RecordBatch) -> list[Row]:
+    return [
+        _arrow_row(batch, number) if isinstance(row, UnreadableValue) else row
+        for number, row in enumerate(readable_rows(batch))
+    ]
 
 
-def as_json(row: Any, limit: int | None = None) -> str:
-    """Write a row for people and for dead letters, cut to ``limit`` bytes where asked.
+def _arrow_row(batch: pa.RecordBatch, number: int) -> Row:
+    columns = zip(batch.schema.names, batch.columns, strict=True)
+    return {name: _of_arrow(column[number]) for name, column in columns}
 
-    >>> as_json({"x": 1, "at": date(2026, 1, 2)})
-    '{"x": 1, "at": "2026-01-02"}'
-    """
+
+def _of_arrow(scalar: pa.Scalar) -> Any:
+    """Return what Python can hold as it is, and hex, digits or Arrow's own text for the rest."""
     try:
-        text = json.dumps(row, default=_plain, ensure_ascii=False, allow_nan=False)
-    except ValueError:  # JSON has no NaN and no infinity
-        text = json.dumps(_finite(row), default=_plain, ensure_ascii=False)
-    if limit is None or len(text.encode()) <= limit:
-        return text
-    return text.encode()[: limit - 3].decode(errors="ignore") + "..."
+        return scalar.as_py()
+    except Exception:
+        pass
+    try:
+        if pa.types.is_struct(scalar.type):
+            return {name: _of_arrow(scalar[name]) for name in scalar}
+        if pa.types.is_map(scalar.type):
+            return [[_of_arrow(pair[0]), _of_arrow(pair[1])] for pair in scalar.values]
+        if pa.types.is_nested(scalar.type):
+            return [_of_arrow(each) for each in scalar.values]
+        if pa.types.is_string(scalar.type) or pa.types.is_large_string(scalar.type):
+            return scalar.as_buffer().to_pybytes().hex()
+        return _arrow_text(scalar)
+    except Exception:
+        return f"(a {scalar.type} that cannot be written as text)"
 
 
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return value
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, bytes | bytearray):
-        return value.hex()
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return str(value)
+def _arrow_text(scalar: pa.Scalar) -> Any:
+    try:
+        return scalar.cast(pa.string()).as_py()
+    except Exception:  # a time zone that Arrow does not know
+        return scalar.value

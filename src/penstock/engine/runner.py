@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -72,8 +73,11 @@ class Runner:
         self._tables = Tables(setting.clock)
         self._compiler = Compiler(topology, setting.placement, self._metrics.report, self._tables)
         self._configured = False
+        self._run_id = uuid.uuid4().hex
         self.busy = threading.Lock()
         self.stopping = False
+        self.breaking_off = False
+        self._threads: set[int] = set()
         self.failure: PenstockError | None = None
         self.progress: Callable[[], Progress | None] = lambda: None
         start = self._frame(batch_id=-1, batch_seconds=0.0)
@@ -95,11 +99,20 @@ class Runner:
         with self.busy:
             if self.stopping:
                 raise StopRequested(f"micro-batch {batch_id} was not started")
+            self._threads = {threading.get_ident()}
             try:
                 self._batch(df, batch_id)
             except BaseException as error:
+                if self.breaking_off:
+                    raise StopRequested(f"micro-batch {batch_id} was broken off") from None
                 self.failure = as_query_error(error)
                 raise
+            finally:
+                self._threads = set()
+
+    def is_running_here(self) -> bool:
+        """Whether the calling thread is one in which a micro-batch runs."""
+        return threading.get_ident() in self._threads
 
     def close(self) -> None:
         """Free what is kept between batches."""
@@ -120,7 +133,11 @@ class Runner:
         compiled = self._compiler.compile(df, self._plan())
         self._reached(Step.COMPILE, batch_id)
         try:
-            run_jobs(self.jobs, lambda job: self._run_job(job, compiled, batch_id))
+            run_jobs(
+                self.jobs,
+                lambda job: self._run_job(job, compiled, batch_id),
+                lambda job: self._context.cancelJobsWithTag(self._tag(batch_id, job.name)),
+            )
             measured, newest = self._collect(compiled, batch_id)
         finally:
             compiled.release()
@@ -133,6 +150,7 @@ class Runner:
         self._reached(Step.PLAN, batch_id)
 
     def _run_job(self, job: Job, compiled: CompiledBatch, batch_id: int) -> None:
+        self._threads.add(threading.get_ident())
         frame = compiled.frames[job.name]
         tag = self._tag(batch_id, job.name)
         self._context.addJobTag(tag)
@@ -196,12 +214,13 @@ class Runner:
         decision, tasks = self.monitor.decision, {}
         for component in self._compiler.components:
             if component.runs_python:
-                wanted = decision.tasks.get(component.name, decision.slots)
-                tasks[component.name] = max(1, min(wanted, available))
+                named = [decision.tasks.get(op.name) for op in component.operators]
+                wanted = max([n for n in named if n is not None], default=decision.slots)
+                tasks[component.name] = min(wanted, available)
         return Plan(tasks, self.watermarks_micros)
 
     def _tag(self, batch_id: int, job: str = "") -> str:
-        return f"penstock:{self.checkpoint.query_id}:{batch_id}:{job}".rstrip(":")
+        return f"penstock:{self._run_id}:{batch_id}:{job}".rstrip(":")
 
     def _reached(self, step: Step, batch_id: int) -> None:
         if self._setting.on_step is not None:

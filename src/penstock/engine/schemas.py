@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors import AnalysisException, ParseException, PySparkTypeError
 from pyspark.logger import PySparkLogger
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, StructType
 
@@ -44,6 +46,7 @@ def parse_schema(operator: str, schema: Any) -> StructType:
     if not isinstance(parsed, StructType) or not parsed.fields:
         raise TopologyError(operator, f"the schema {schema!r} names no columns", _REMEDY)
     check_columns(operator, parsed, "Name each column once")
+    check_arrow(operator, parsed)
     return parsed
 
 
@@ -53,6 +56,36 @@ _REMEDY = "Write it like 'user string, rate double NOT NULL', or as a StructType
 def arrow_schema(struct: StructType) -> pa.Schema:
     """Return the Arrow schema that Spark wants back from Python for these columns."""
     return to_arrow_schema(struct, timezone="UTC")
+
+
+def check_arrow(operator: str, struct: StructType) -> None:
+    """Refuse columns of a type in which rows can't travel between Spark and Python."""
+    for field in struct.fields:
+        try:
+            arrow_schema(StructType([field]))
+        except PySparkTypeError:
+            raise TopologyError(
+                operator,
+                f"column '{field.name}' is {field.dataType.simpleString()}, "
+                "which can't travel between Spark and Python",
+                f"Use another type, such as string: select('string({field.name}) AS ...') "
+                "before it, if it is a column that comes in.",
+            ) from None
+
+
+def quoted(name: str) -> str:
+    """Quote a column's name, so that Spark takes dots and backticks in it as they are.
+
+    >>> quoted("net.rate"), quoted("a`b")
+    ('`net.rate`', '`a``b`')
+    """
+    doubled = name.replace("`", "``")
+    return f"`{doubled}`"
+
+
+def as_column(expression: str | SparkColumn) -> SparkColumn:
+    """Return a Column as it is, and SQL text as a Column."""
+    return F.expr(expression) if isinstance(expression, str) else expression
 
 
 def prototype(spark: SparkSession, struct: StructType) -> DataFrame:
@@ -88,7 +121,7 @@ def _without_spark_log() -> Iterator[None]:
         logger.disabled = before
 
 
-_UNRESOLVED = re.compile(r"\[UNRESOLVED_COLUMN[^\]]*\].*?with name (`[^ ]+`)", re.DOTALL)
+_UNRESOLVED = re.compile(r"\[UNRESOLVED_COLUMN[^\]]*\].*?with name (`.+?`) cannot be", re.DOTALL)
 
 
 def check_streamable(operator: str, what: str, df: DataFrame) -> bool:

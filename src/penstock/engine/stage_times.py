@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,7 @@ class StageTimes:
         self._tracker: Any = self._spark.statusTracker()
         self._slowest: Any = gateway.new_array(gateway.jvm.double, 1)
         self._slowest[0] = 1.0
+        self._queues = _queues_of_bookkeeping(self._spark.listenerBus())
 
     def of(self, tag: str) -> JobTimes:
         """Return the times of all Spark jobs that ran under a tag."""
@@ -74,9 +76,17 @@ class StageTimes:
         return JobTimes(run_seconds=run_millis / _MILLIS, tasks=tasks, skew=skew)
 
     def settle(self) -> bool:
-        """Wait until Spark has booked everything that has already run; say whether it has."""
-        try:
-            self._spark.listenerBus().waitUntilEmpty(_SETTLE_MILLIS)
-        except Py4JJavaError:
-            return False
-        return True
+        """Wait until Spark has booked everything that has already run; say whether it has.
+
+        Only the queues of the status store and of observations are waited for: a slow listener of
+        the user's, which has a queue of its own, must not slow a batch.
+        """
+        deadline = int(time.time() * _MILLIS) + _SETTLE_MILLIS
+        return all(bool(queue.waitUntilEmpty(deadline)) for queue in self._queues)
+
+
+def _queues_of_bookkeeping(bus: Any) -> list[Any]:
+    field = bus.getClass().getDeclaredField("queues")
+    field.setAccessible(True)
+    queues = list(field.get(bus))
+    return [queue for queue in queues if str(queue.name()) in ("appStatus", "shared")]

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.engine.checkpoint import open_checkpoint
-from penstock.engine.compiler import SOURCE_TAG
+from penstock.engine.checkpoint import Checkpoint, open_checkpoint
+from penstock.engine.columns import SOURCE_TAG
 from penstock.engine.query import Query
 from penstock.engine.runner import Runner, Setting
+from penstock.engine.schemas import quoted
 from penstock.engine.session import spark_version
 from penstock.errors import ConfigurationError
-from penstock.journal.events import QueryStarted
+from penstock.journal.events import QueryStarted, QueryStopped
 from penstock.journal.writer import JournalWriter
 from penstock.shipping import ship_package
 from penstock.sinks.filesystem import HadoopFiles
@@ -34,17 +37,16 @@ def start(
     name: str | None = None,
     journal: str | None = None,
 ) -> Query:
-    """Open the checkpoint, the sinks and the journal, and start the query."""
+    """Lock the checkpoint, open the journal and the sinks, and start the query."""
     spark = session_of(topology)
     files = HadoopFiles(spark)
-    opened = open_checkpoint(files, checkpoint, Fingerprint.of(topology))
-    topology = _in_order(topology, opened.sources)
-    for output in topology.outputs:
-        output.sink.open(opened.query_id)
-    ship_package(spark)
-    directory = journal or _default_journal(files, opened.path, opened.query_id)
-    writer = JournalWriter(directory, clock=setting.clock)
-    try:
+    with ExitStack() as undo:
+        opened = open_checkpoint(files, checkpoint, Fingerprint.of(topology))
+        undo.callback(opened.lock.release)
+        topology = _in_order(topology, opened.sources)
+        directory = journal or _default_journal(files, opened.path, opened.query_id)
+        writer = JournalWriter(directory, clock=setting.clock)
+        undo.callback(writer.close)
         writer.write(
             QueryStarted(
                 query_id=opened.query_id,
@@ -55,20 +57,40 @@ def start(
                 slots=setting.slots.available(spark.sparkContext),
             )
         )
+        undo.push(lambda kind, error, _: _journal_end(writer, error))
+        # Only now: opening a sink clears away what a dead run left, and must not meet a live one.
+        for output in topology.outputs:
+            output.sink.open(opened.query_id)
+        ship_package(spark)
         runner = Runner(spark, topology, opened, setting, writer)
-        stream = tagged_union(topology.sources).writeStream.foreachBatch(runner)
-        stream = stream.option("checkpointLocation", opened.spark_path)
-        if name is not None:
-            stream = stream.queryName(name)
-        if available_now:
-            stream = stream.trigger(availableNow=True)
-        elif setting.trigger_seconds:
-            millis = round(setting.trigger_seconds * 1_000)
-            stream = stream.trigger(processingTime=f"{millis} milliseconds")
-        return Query(stream.start(), runner, writer, directory)
-    except BaseException:
-        writer.close()
-        raise
+        started = _start_spark_query(topology, opened, setting, runner, available_now, name)
+        undo.pop_all()
+    return Query(started, runner, writer, directory)
+
+
+def _journal_end(writer: JournalWriter, error: BaseException | None) -> None:
+    if error is not None:
+        writer.write(QueryStopped("failed", str(error)))
+
+
+def _start_spark_query(
+    topology: Topology,
+    checkpoint: Checkpoint,
+    setting: Setting,
+    runner: Runner,
+    available_now: bool,
+    name: str | None,
+) -> StreamingQuery:
+    stream = tagged_union(topology.sources).writeStream.foreachBatch(runner)
+    stream = stream.option("checkpointLocation", checkpoint.spark_path)
+    if name is not None:
+        stream = stream.queryName(name)
+    if available_now:
+        stream = stream.trigger(availableNow=True)
+    elif setting.trigger_seconds:
+        millis = round(setting.trigger_seconds * 1_000)
+        stream = stream.trigger(processingTime=f"{millis} milliseconds")
+    return stream.start()
 
 
 def session_of(topology: Topology) -> SparkSession:
@@ -92,7 +114,7 @@ def tagged_union(sources: tuple[Source, ...]) -> DataFrame:
     for number, source in enumerate(sources):
         columns = [F.lit(number).alias(SOURCE_TAG)]
         for other in sources:
-            mine = F.struct(*[F.col(f"`{name}`") for name in other.schema.names])
+            mine = F.struct(*[F.col(quoted(name)) for name in other.schema.names])
             empty = F.lit(None).cast(other.data.schema)
             columns.append((mine if other is source else empty).alias(other.name))
         tagged.append(source.data.select(*columns))

@@ -7,10 +7,12 @@ from enum import StrEnum
 
 
 class Step(StrEnum):
-    """A step of a micro-batch, in order.
+    """A step of a micro-batch.
 
     Whoever asks is told when a step's work is done. ``SHARE`` and ``SINKS`` are told once for every
     stream that was kept and every sink that was written, so that there is a moment between two.
+    Until there are windows, ``WINDOWS`` is the advance of the watermark, which is known when the
+    sinks are written.
     """
 
     LOAD = "load"

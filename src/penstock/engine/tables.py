@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from penstock.engine.session import require_classic
 from penstock.topology.operators import Join
 
 Clock = Callable[[], float]
+_OURS = "_penstock_table"
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as read at one moment, kept by Spark until it is read again."""
+    """A table as read at one moment; ``kept`` is what Spark keeps of it until it is read again."""
 
     df: DataFrame
+    kept: DataFrame
     is_small: bool
     read_at_seconds: float
 
@@ -37,14 +41,14 @@ class Tables:
             age = now - known.read_at_seconds
             if join.refresh_seconds is None or age < join.refresh_seconds:
                 return known
-            known.df.unpersist(blocking=False)
+            known.kept.unpersist(blocking=False)
         self._tables[join.name] = table = _read(join, now)
         return table
 
     def release(self) -> None:
         """Free all tables."""
         for table in self._tables.values():
-            table.df.unpersist(blocking=False)
+            table.kept.unpersist(blocking=False)
         self._tables.clear()
 
 
@@ -58,10 +62,11 @@ def _read(join: Join, now: float) -> Table:
     java: Any = df._jdf
     # Spark lists a table's files once, when the DataFrame is made; look again for new ones.
     java.queryExecution().analyzed().refresh()
-    # A projection makes a plan of our own, so that freeing it does not free the user's cache.
-    kept = df.select("*").persist()
+    # Spark caches by plan, and equal plans share a cache: another join or query that reads the same
+    # table would free this one's. A column that nobody else has makes the plan our own.
+    kept = df.select("*", F.lit(uuid.uuid4().hex).alias(_OURS)).persist()
     kept.count()
-    return Table(kept, _is_small(join, kept), now)
+    return Table(kept.drop(_OURS), kept, _is_small(join, kept), now)
 
 
 def _is_small(join: Join, df: DataFrame) -> bool:

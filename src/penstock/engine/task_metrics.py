@@ -50,7 +50,7 @@ class TaskMetrics:
     def take(self, batch: str) -> dict[str, list[Tally]]:
         """Return, for each operator, the tally of each of its tasks; forget all reports.
 
-        Reports of an earlier try of the batch carry its number too; ``batch`` must name the try.
+        ``batch`` names the batch and the run, since an earlier run may have tried it too.
         """
         reports, self._accumulator.value = dict(self._accumulator.value), {}
         tallies: dict[str, list[Tally]] = {}

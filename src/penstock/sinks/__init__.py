@@ -1,10 +1,11 @@
 """Where rows go, such as ``ps.sinks.parquet("out")``.
 
-A sink of your own is any object with the three methods of `Sink`.
+A sink of your own is any object with the three methods of `Sink`; it may have `check` as well.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
@@ -20,7 +21,9 @@ __all__ = ["Sink", "call", "console", "jdbc", "json", "memory", "parquet"]
 
 
 def parquet(
-    path: str, partition_by: Sequence[str] = (), options: Mapping[str, str] | None = None
+    path: str | os.PathLike[str],
+    partition_by: Sequence[str] = (),
+    options: Mapping[str, str] | None = None,
 ) -> FileSink:
     """Parquet files in ``path/batch_id=N/``; ``options`` are those of Spark's Parquet writer.
 
@@ -31,7 +34,9 @@ def parquet(
 
 
 def json(
-    path: str, partition_by: Sequence[str] = (), options: Mapping[str, str] | None = None
+    path: str | os.PathLike[str],
+    partition_by: Sequence[str] = (),
+    options: Mapping[str, str] | None = None,
 ) -> FileSink:
     """JSON lines in ``path/batch_id=N/``; ``options`` are those of Spark's JSON writer.
 

@@ -17,6 +17,8 @@ _POSITION_BITS = (1 << 33) - 1
 class ConsoleSink:
     """Prints a table per batch with its id; a batch sent again is printed again."""
 
+    reads_all = True
+
     def __init__(self, rows: int, truncate: int | None, console: Console | None = None) -> None:
         if rows < 1:
             raise ConfigurationError(f"console(rows={rows}) shows nothing. Set rows to 1 or more")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,23 +25,17 @@ class FileSink:
     that owns the directory; another query is refused.
     """
 
+    reads_all = True
+
     def __init__(
         self,
-        path: str,
+        path: str | os.PathLike[str],
         file_format: str,
         partition_by: Sequence[str] = (),
         options: Mapping[str, str] | None = None,
     ) -> None:
-        if not path:
-            raise ConfigurationError(
-                f"the {file_format} sink has an empty path. Name a directory: {file_format}('out')"
-            )
-        if isinstance(partition_by, str):
-            raise ConfigurationError(
-                f"partition_by of the {file_format} sink is the string '{partition_by}'. "
-                f"Write a list: partition_by=['{partition_by}']"
-            )
-        self.path = path.rstrip("/") or "/"
+        _check_settings(path, file_format, partition_by)
+        self.path = os.fspath(path).rstrip("/") or "/"
         self._format = file_format
         self._partition_by = tuple(partition_by)
         self._options = dict(options or {})
@@ -56,7 +51,7 @@ class FileSink:
         """Publish the rows of a batch in place of what an earlier try of it published."""
         if self._files is None:
             raise SinkError(f"{self.describe()} got batch {batch_id} before open(query_id)")
-        self._check_columns(df)
+        self.check(df.columns)
         self._clean(self._files, prefix=f"{_BATCH_COLUMN}={batch_id}.")
         # The name is new for every try: tasks of a driver that died may still be writing to theirs.
         attempt = f"{self._staging}/{_BATCH_COLUMN}={batch_id}.{uuid.uuid4().hex}"
@@ -68,6 +63,33 @@ class FileSink:
             self._files.delete(f"{attempt}.new", recursive=True)
             raise
         self._publish(self._files, attempt, f"{self.path}/{_BATCH_COLUMN}={batch_id}")
+
+    def check(self, columns: Sequence[str]) -> None:
+        """Refuse columns that these files can't hold, or that readers would mix up."""
+        # Most file readers of Spark compare names without case.
+        names = [name.lower() for name in columns]
+        repeated = sorted(name for name, times in Counter(names).items() if times > 1)
+        if repeated:
+            raise SinkError(
+                f"{self.describe()} got the column '{repeated[0]}' more than once (case does not "
+                f"count). Rename one: select(..., 'x AS other_name')"
+            )
+        if _BATCH_COLUMN in names:
+            raise SinkError(
+                f"{self.describe()} got a column named '{_BATCH_COLUMN}', which is the name of its "
+                f"directories. Rename yours: select(..., 'batch_id AS my_batch_id')"
+            )
+        missing = [name for name in self._partition_by if name.lower() not in names]
+        if missing:
+            raise SinkError(
+                f"{self.describe()} has partition_by column '{missing[0]}', which is not among "
+                f"the columns {', '.join(columns)}. Add it to the rows or drop it from partition_by"
+            )
+        if len(self._partition_by) == len(names):
+            raise SinkError(
+                f"{self.describe()} has every column in partition_by, so no column is left for "
+                f"the files. Take at least one out of partition_by"
+            )
 
     def describe(self) -> str:
         """Format and directory."""
@@ -156,28 +178,20 @@ class FileSink:
                 f"'{visible[0]}'. Write to an empty or new directory"
             )
 
-    def _check_columns(self, df: DataFrame) -> None:
-        # Most file readers of Spark compare names without case.
-        names = [name.lower() for name in df.columns]
-        repeated = sorted(name for name, times in Counter(names).items() if times > 1)
-        if repeated:
-            raise SinkError(
-                f"{self.describe()} got the column '{repeated[0]}' more than once (case does not "
-                f"count). Rename one: select(..., 'x AS other_name')"
-            )
-        if _BATCH_COLUMN in names:
-            raise SinkError(
-                f"{self.describe()} got a column named '{_BATCH_COLUMN}', which is the name of its "
-                f"directories. Rename yours: select(..., 'batch_id AS my_batch_id')"
-            )
-        missing = [name for name in self._partition_by if name.lower() not in names]
-        if missing:
-            raise SinkError(
-                f"{self.describe()} has partition_by column '{missing[0]}', which is not among "
-                f"the columns {df.columns}. Add it to the rows or drop it from partition_by"
-            )
-        if len(self._partition_by) == len(names):
-            raise SinkError(
-                f"{self.describe()} has every column in partition_by, so no column is left for "
-                f"the files. Take at least one out of partition_by"
-            )
+
+def _check_settings(path: object, file_format: str, partition_by: Sequence[str]) -> None:
+    if not isinstance(path, str | os.PathLike) or path == "":
+        raise ConfigurationError(
+            f"the path of the {file_format} sink is {path!r}. "
+            f"Name a directory: {file_format}('out')"
+        )
+    if isinstance(partition_by, str):
+        raise ConfigurationError(
+            f"partition_by of the {file_format} sink is the string '{partition_by}'. "
+            f"Write a list: partition_by=['{partition_by}']"
+        )
+    if len({name.lower() for name in partition_by}) < len(partition_by):
+        raise ConfigurationError(
+            f"partition_by={list(partition_by)} of the {file_format} sink names a column twice. "
+            f"Name each once"
+        )

@@ -50,6 +50,8 @@ class JdbcSink:
     upserts from there and drops the staging table, so readers see a batch whole or not at all.
     """
 
+    reads_all = True
+
     def __init__(
         self,
         url: str,
@@ -88,7 +90,8 @@ class JdbcSink:
         """Upsert one batch whole, or raise and change nothing in the table."""
         if self._staging_prefix is None:
             raise SinkError(f"{self.describe()} got batch {batch_id} before open(query_id)")
-        self._check_columns(df.schema)
+        self.check(df.columns)
+        self._check_types(df.schema)
         upsert = Upsert(
             table=self.table,
             columns=tuple(df.columns),
@@ -106,6 +109,19 @@ class JdbcSink:
             with suppress(PenstockError), self._transaction(spark) as statement:
                 statement.execute(upsert.drop_staging())
             raise
+
+    def check(self, columns: Sequence[str]) -> None:
+        """Refuse columns of which two have one name, or that lack a key or ``order_by``."""
+        repeated = [name for name, times in Counter(columns).items() if times > 1]
+        if repeated:
+            raise SinkError(f"{self.describe()} got the column '{repeated[0]}' more than once")
+        wanted = [*self._keys, *([self._order_by] if self._order_by else [])]
+        for name in wanted:
+            if name not in columns:
+                raise SinkError(
+                    f"{self.describe()} is told to use the column '{name}' (keys or order_by), "
+                    f"which is not among {', '.join(columns)}"
+                )
 
     def describe(self) -> str:
         """Database and table, without user or password."""
@@ -195,17 +211,7 @@ class JdbcSink:
             text = text.replace(secret, "***")
         return text
 
-    def _check_columns(self, schema: StructType) -> None:
-        repeated = [name for name, times in Counter(schema.names).items() if times > 1]
-        if repeated:
-            raise SinkError(f"{self.describe()} got the column '{repeated[0]}' more than once")
-        wanted = [*self._keys, *([self._order_by] if self._order_by else [])]
-        for name in wanted:
-            if name not in schema.names:
-                raise SinkError(
-                    f"{self.describe()} is told to use the column '{name}' (keys or order_by), "
-                    f"which is not among {schema.names}"
-                )
+    def _check_types(self, schema: StructType) -> None:
         for field in schema.fields:
             if column_type(field.dataType) is None:
                 kind = field.dataType.simpleString()

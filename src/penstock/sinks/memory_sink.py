@@ -11,6 +11,8 @@ class MemorySink:
     Nothing is written anywhere, so a restarted process starts empty.
     """
 
+    reads_all = True
+
     def __init__(self) -> None:
         self.batches: dict[int, list[Row]] = {}
 

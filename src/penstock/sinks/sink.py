@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from pyspark.sql import DataFrame
@@ -13,6 +14,10 @@ class Sink(Protocol):
 
     After a crash the engine may send the same ``batch_id`` again. What a sink holds must then be as
     if the batch had been sent once: a batch replaces what an earlier try of the same batch left.
+
+    A sink that reads every row of a batch in one Spark job may say so with an attribute
+    ``reads_all = True``. The engine keeps the rows of others in memory, or on disk, while they are
+    written: then reading them twice computes nothing twice, and reading some loses no count.
     """
 
     def open(self, query_id: str) -> None:
@@ -25,4 +30,16 @@ class Sink(Protocol):
 
     def describe(self) -> str:
         """Name the sink for people, without secrets."""
+        ...
+
+
+@runtime_checkable
+class ChecksColumns(Protocol):
+    """What a sink may have besides: a look at the columns when a stream is given to it.
+
+    Without it, columns that a sink can't take are found in the first micro-batch.
+    """
+
+    def check(self, columns: Sequence[str]) -> None:
+        """Raise ``SinkError`` if rows with these columns can't be written."""
         ...

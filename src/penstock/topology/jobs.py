@@ -5,6 +5,9 @@ when every reader has Python work to do: then they run side by side afterwards. 
 is a sink with nothing but SQL before it, that sink's job goes first and fills the cache on its
 way, and no extra job is needed. Such a sink reads that stream alone, and once: two tasks of one
 job that need the same part of an empty cache, on two executors, would both do its work.
+
+A sink of the user's own may read a batch twice, in part, or not at all. What it reads is kept, and
+filled by a job of ours: the watermark and the counts must not depend on how a sink is written.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
 from penstock.topology.dag import Topology
-from penstock.topology.operators import DeadLetters, Output, PythonOperator
+from penstock.topology.operators import DeadLetters, Operator, Output, PythonOperator
 
 ALL_SOURCES = "all sources"
 
@@ -32,9 +35,10 @@ class Job:
 
 
 def kept(topology: Topology) -> tuple[str, ...]:
-    """Name the operators whose rows several readers need, in topological order.
+    """Name the operators whose rows are kept while a batch runs, in topological order.
 
-    With several sources Spark hands over their rows in one DataFrame; that one is kept too.
+    They are those that several read, and those that a sink reads of which nobody knows how often
+    it reads. With several sources Spark hands over their rows in one DataFrame; that is kept too.
     """
     names = [ALL_SOURCES] if len(topology.sources) > 1 else []
     set_aside = {
@@ -45,10 +49,16 @@ def kept(topology: Topology) -> tuple[str, ...]:
     }
     for operator in topology:
         if not isinstance(operator, Output) and (
-            topology.is_fork(operator.name) or operator.name in set_aside
+            topology.is_fork(operator.name)
+            or operator.name in set_aside
+            or any(_may_read_some(reader) for reader in topology.consumers[operator.name])
         ):
             names.append(operator.name)
     return tuple(names)
+
+
+def _may_read_some(reader: Operator) -> bool:
+    return isinstance(reader, Output) and not reader.reads_all
 
 
 def chain_end(topology: Topology, name: str) -> str:
@@ -102,7 +112,10 @@ def _reads(topology: Topology, name: str) -> tuple[str, ...]:
 def _leader(topology: Topology, plain: list[Job], name: str) -> str | None:
     """Choose the sink that fills the cache of ``name`` on its way, or None."""
     for job in plain:
-        if job.writes and job.after == (name,) and not _has_python(topology, job):
+        sink = topology[job.name] if job.writes else None
+        if not isinstance(sink, Output) or not sink.reads_all:
+            continue
+        if job.after == (name,) and not _has_python(topology, job):
             reads = sum(_reads(topology, each).count(name) for each in job.operators)
             # Nothing is computed or counted before the sources' rows, so twice does no harm there.
             if reads == 1 or name == ALL_SOURCES:

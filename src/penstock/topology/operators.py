@@ -14,7 +14,6 @@ from penstock.windows.durations import in_seconds, microseconds
 from penstock.windows.watermark import Watermark
 
 OnError = Literal["fail", "dead_letter"]
-Place = Literal["jvm", "python"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +25,6 @@ class Operator:
     """
 
     kind: ClassVar[str] = "operator"
-    runs_in: ClassVar[Place] = "jvm"
 
     name: str
     schema: Schema
@@ -70,8 +68,6 @@ class PythonOperator(Operator):
 
     ``returns`` is the declared schema as the engine wants it.
     """
-
-    runs_in: ClassVar[Place] = "python"
 
     function: Callable[..., Any]
     returns: Any
@@ -186,6 +182,14 @@ class Output(Operator):
     def keeps_rows(self) -> bool:
         """A sink takes every row."""
         return True
+
+    @property
+    def reads_all(self) -> bool:
+        """Whether the sink is known to read every row of a batch, in one job.
+
+        A user's own function may read none, some, or all of them several times.
+        """
+        return bool(getattr(self.sink, "reads_all", False))
 
     def describe(self) -> str:
         """Show what the sink says of itself."""
