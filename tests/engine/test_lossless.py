@@ -22,6 +22,7 @@ def through(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 @pytest.mark.parametrize(
     ("found", "value", "wanted"),
     [
+        (pa.int64(), 7, pa.int32()),
         (pa.int16(), 7, pa.int64()),
         (pa.uint32(), 7, pa.int64()),
         (pa.int64(), 7, pa.float64()),
@@ -63,8 +64,8 @@ def test_a_moment_keeps_its_instant_in_another_zone() -> None:
         (pa.string(), "2026-01-01", pa.date32()),
         (pa.bool_(), True, pa.int64()),
         (pa.int64(), 1, pa.bool_()),
-        (pa.int64(), 7, pa.int32()),
-        (pa.uint64(), 7, pa.int64()),
+        (pa.int64(), 2**31, pa.int32()),
+        (pa.uint64(), 2**63, pa.int64()),
         (pa.int64(), 2**53 + 1, pa.float64()),
         (pa.float64(), 7.0, pa.int64()),
         (pa.float64(), 1e300, pa.float32()),
@@ -99,8 +100,16 @@ def test_nulls_are_found_inside_a_part_of_a_map_column_and_only_there() -> None:
     item = pa.field("value", pa.int64(), nullable=False)
     maps = pa.array([{"a": None}, None, {"b": 1}], pa.map_(pa.string(), item))
     assert through(maps.slice(1), maps.type).to_pylist() == [None, [("b", 1)]]
+    full = pa.array([{"a": None}, {"b": 1}], maps.type).slice(1)
+    assert through(full, maps.type).to_pylist() == [[("b", 1)]]
     with pytest.raises(WrongValue, match=r"'x\.value' may not be null"):
         through(maps.slice(0, 2), maps.type)
+
+
+def test_what_is_inside_a_null_may_be_null() -> None:
+    inside, absent = pa.array([1, None], pa.int64()), pa.array([False, True])
+    structs = pa.StructArray.from_arrays([inside], fields=[REQUIRED], mask=absent)
+    assert through(structs, structs.type).to_pylist() == [{"a": 1}, None]
 
 
 def test_two_columns_of_one_name_are_refused() -> None:

@@ -198,6 +198,12 @@ def test_a_null_inside_names_the_way_to_it() -> None:
     assert row_problem({"n": [{"a": None}]}, schema) == "column 'n[].a' may not be null"
 
 
+@pytest.mark.parametrize("value", [7, "ab", [1, 2], [("a", 1, 2)], [["a", 1]]])
+def test_what_is_no_map_is_told_what_a_map_is(value: Any) -> None:
+    problem = row_problem({"n": value}, pa.schema([("n", pa.map_(pa.string(), pa.int64()))]))
+    assert "neither a dict nor a list of (key, value) tuples" in (problem or "")
+
+
 def test_a_value_that_raises_whatever_is_done_with_it_is_a_wrong_value() -> None:
     class Rude(dict[str, Any]):
         def get(self, *_: Any) -> Any:

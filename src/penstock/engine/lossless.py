@@ -1,4 +1,4 @@
-"""The columns that a batch function returned, as the declared types: widened, never converted.
+"""The columns that a batch function returned, as the declared types: of one kind, never converted.
 
 A cast of Arrow's would make 7 of "7" and "7" of 7; here a column stays of its kind.
 """
@@ -24,14 +24,21 @@ _is_text = _kind("is_string", "is_large_string", "is_string_view")
 _is_bytes = _kind("is_binary", "is_large_binary", "is_binary_view")
 _is_list = _kind("is_list", "is_large_list", "is_fixed_size_list")
 # Of these, a cast that loses something fails by itself.
-_SAFE_WITHIN = (_is_text, _is_bytes, _kind("is_duration"), _kind("is_time"), _kind("is_decimal"))
+_SAFE_WITHIN = (
+    _is_text,
+    _is_bytes,
+    _kind("is_integer"),
+    _kind("is_duration"),
+    _kind("is_time"),
+    _kind("is_decimal"),
+)
 
 
 def conformed(result: Any, schema: pa.Schema) -> pa.RecordBatch:
     """Return what a batch function returned with exactly the declared columns.
 
-    Raises ``WrongValue`` when a column is missing, of another kind, narrowed, or null where it
-    may not be.
+    Raises ``WrongValue`` when a column is missing, of another kind, has a value that does not fit,
+    or is null where it may not be.
 
     >>> narrow = pa.RecordBatch.from_pydict({"x": pa.array([7], pa.int16())})
     >>> conformed(narrow, pa.schema([("x", pa.int64())])).column(0).type
@@ -72,8 +79,6 @@ def _widens(found: pa.DataType, wanted: pa.DataType) -> bool:
         return _widens(found.value_type, wanted)
     if found == wanted or pa.types.is_null(found):
         return True
-    if pa.types.is_integer(wanted):
-        return pa.types.is_integer(found) and _is_wider_integer(found, wanted)
     if pa.types.is_floating(wanted):
         return _is_exact_in_float(found, wanted)
     if pa.types.is_timestamp(wanted):
@@ -81,13 +86,6 @@ def _widens(found: pa.DataType, wanted: pa.DataType) -> bool:
     if any(is_kind(wanted) and is_kind(found) for is_kind in _SAFE_WITHIN):
         return True
     return _widens_inside(found, wanted)
-
-
-def _is_wider_integer(found: pa.DataType, wanted: pa.DataType) -> bool:
-    if pa.types.is_signed_integer(found) and pa.types.is_unsigned_integer(wanted):
-        return False
-    same_sign = pa.types.is_signed_integer(found) == pa.types.is_signed_integer(wanted)
-    return bool(found.bit_width + (not same_sign) <= wanted.bit_width)
 
 
 def _is_exact_in_float(found: pa.DataType, wanted: pa.DataType) -> bool:
