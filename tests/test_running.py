@@ -110,11 +110,18 @@ def test_run_wants_branches_that_end_in_a_sink(stream: ps.Stream, tmp_path: Path
     ],
 )
 def test_two_sinks_of_one_query_may_not_write_the_same_place(
-    stream: ps.Stream, tmp_path: Path, other: Callable[[Path], ps.sinks.Sink]
+    stream: ps.Stream,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    other: Callable[[Path], ps.sinks.Sink],
 ) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "out")
     a = stream.to(ps.sinks.parquet(tmp_path / "out"), name="first")
     b = stream.select("value").to(other(tmp_path / "out"), name="second")
+    # Relative paths start where Spark was started, wherever Python is now.
+    deep = tmp_path / "a/b/c/d/e/f"
+    deep.mkdir(parents=True)
+    monkeypatch.chdir(deep)
     with pytest.raises(ps.TopologyError, match=r"'second'.*'first' writes.*too"):
         run(a, b, checkpoint=tmp_path / "checkpoint")
     assert not (tmp_path / "checkpoint").exists()

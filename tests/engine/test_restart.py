@@ -170,11 +170,17 @@ def test_an_operator_with_state_that_came_later_is_remembered(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     files, where = HadoopFiles(spark), str(tmp_path / "checkpoint")
-    first = open_checkpoint(files, where, Fingerprint(("a",), {"a": None}))
+
+    def reopen(fingerprint: Fingerprint) -> str:
+        opened = open_checkpoint(files, where, fingerprint)
+        opened.lock.release()
+        return opened.query_id
+
+    first = reopen(Fingerprint(("a",), {"a": None}))
     hourly = Fingerprint(("a",), {"a": None}, {"sums": {"window": "1 hour"}})
     daily = Fingerprint(("a",), {"a": None}, {"sums": {"window": "1 day"}})
-    assert open_checkpoint(files, where, hourly).query_id == first.query_id
+    assert reopen(hourly) == first
     with pytest.raises(ps.CheckpointError, match="'sums' changed its window from 1 hour to 1 day"):
-        open_checkpoint(files, where, daily)
+        reopen(daily)
     with pytest.raises(ps.CheckpointError, match="'sums', which keeps state, is gone"):
-        open_checkpoint(files, where, Fingerprint(("a",), {"a": None}))
+        reopen(Fingerprint(("a",), {"a": None}))
