@@ -9,6 +9,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
+from penstock.elasticity.decision import Decision
 from penstock.journal import Event, UnknownEvent
 from penstock.journal.events import ENVELOPE_KEYS, KINDS
 
@@ -26,6 +27,9 @@ def values(hint: Any, floats: st.SearchStrategy[float] = finite) -> st.SearchStr
     plain = {int: st.integers(), float: floats, str: st.text(max_size=20), bool: st.booleans()}
     if hint in plain:
         return plain[hint]
+    if hint is Decision:  # which refuses numbers that can't be carried out
+        tasks = st.dictionaries(st.text(max_size=5), st.integers(1), max_size=3)
+        return st.builds(Decision, st.integers(1), st.text(max_size=20), tasks)
     if is_dataclass(hint):
         hints = get_type_hints(hint)
         return st.builds(hint, **{f.name: values(hints[f.name], floats) for f in fields(hint)})

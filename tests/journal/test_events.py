@@ -176,3 +176,9 @@ def test_text_that_is_no_unicode_still_makes_a_line() -> None:
 
 def test_a_time_that_is_no_number_is_nan() -> None:
     assert math.isnan(from_json(to_json(Event(1, math.inf, BatchSkipped(1)))).at_seconds)
+
+
+def test_a_decision_that_cannot_be_carried_out_is_no_event() -> None:
+    line = to_json(Event(1, 0.0, DecisionMade(3, Decision(2, "two"))))
+    with pytest.raises(ValueError, match="a decision for 0 slots"):
+        from_json(line.replace('"slots":2', '"slots":0'))

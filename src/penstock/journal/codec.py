@@ -14,6 +14,8 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from penstock.errors import PenstockError
+
 Decoder = Callable[[object], object]
 
 
@@ -170,7 +172,10 @@ def _dataclass_decoder(dataclass: Any) -> Decoder:
                     raise ValueError(f"{dataclass.__name__}.{name}: {error}") from None
             elif required:
                 raise ValueError(f"{dataclass.__name__} has no '{name}'")
-        return dataclass(**found)
+        try:
+            return dataclass(**found)
+        except PenstockError as error:  # values that this type does not take
+            raise ValueError(f"{dataclass.__name__}: {error}") from None
 
     return decode_dataclass
 
