@@ -58,7 +58,7 @@ def test_json_takes_any_key(key: Any, written: str) -> None:
 
 @pytest.mark.parametrize("value", ["half \ud83d", Unspeakable(), {("a", 1): 1}, {1.5: {2: set()}}])
 def test_json_of_anything_can_be_sent(value: Any) -> None:
-    json.loads(as_json({"x": value}).encode())
+    assert "x" in json.loads(as_json({"x": value}).encode())
 
 
 def test_json_of_a_dict_that_holds_itself_is_still_text() -> None:
