@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+import logging
 import platform
 import sys
 from collections.abc import Callable, Sequence
@@ -36,6 +37,8 @@ Master = Annotated[str, typer.Option(help="Where Spark runs, as spark.master has
 
 def main() -> None:
     """Run the command line."""
+    # A run that is broken off loses its JVM first; what Py4J then logs can't even be formatted.
+    logging.raiseExceptions = False
     app(prog_name="penstock")
 
 
