@@ -138,7 +138,7 @@ class _LocalDisk:
 
     That one keeps a checksum file beside each file and renames the two one after the other, so a
     crash in between leaves a file that can't be read. It also starts a process for every file it
-    makes (chmod) and every rename of its FileContext (readlink): 5 to 50 ms each.
+    makes (chmod, about 5 ms); a write and a rename through its FileContext took 49 ms together.
     """
 
     def __init__(self, jvm: Any, uri: Any, configuration: Any) -> None:
