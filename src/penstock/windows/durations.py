@@ -68,6 +68,19 @@ def in_seconds(length_micros: int) -> str:
     return f"{whole}.{micros:06d}".rstrip("0").rstrip(".") + " s"
 
 
+def in_words(length_micros: int) -> str:
+    """Write a length of time as people and Spark write it, in the largest unit that fits.
+
+    >>> in_words(3_600_000_000), in_words(90_000_000), in_words(1_500)
+    ('1 hour', '90 seconds', '1500 microseconds')
+    """
+    for unit in ("day", "hour", "minute", "second", "millisecond", "microsecond"):
+        count, rest = divmod(length_micros, _MICROSECONDS[unit])
+        if count and not rest:
+            return f"{count} {unit}{'s' if count > 1 else ''}"
+    return "0 seconds"
+
+
 def _parse(text: str) -> int:
     rest = re.sub(r"^interval\s+", "", text.strip(), flags=re.IGNORECASE)
     total, position = Fraction(0), 0

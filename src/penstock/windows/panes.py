@@ -1,0 +1,120 @@
+"""Panes: the longest steps of time that every window of a set is a whole number of.
+
+Pane 0 starts at the epoch, in UTC. All positions and lengths here are counted in panes, so that
+the planners work with small whole numbers; see Elastic-PPQ, section 2.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from penstock.errors import ConfigurationError
+from penstock.windows.durations import in_words
+from penstock.windows.specs import WindowSpec
+
+MAX_PANES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class PanedSpec:
+    """A window spec counted in panes: windows [offset + k slide, offset + k slide + length)."""
+
+    spec: WindowSpec
+    length: int
+    slide: int
+    offset: int
+
+    def first_end_after(self, pane: int) -> int:
+        """Return the first end of a window that lies after a pane boundary.
+
+        >>> paned([sliding(60, 20)]).specs[0].first_end_after(3)
+        4
+        """
+        phase = (self.offset + self.length) % self.slide
+        return pane + self.slide - (pane - phase) % self.slide
+
+    def last_end_with(self, pane: int) -> int:
+        """Return the end of the last window that holds a pane."""
+        start = pane - (pane - self.offset) % self.slide
+        return start + self.length
+
+    def ends(self, after: int, through: int) -> Iterator[int]:
+        """Yield the ends of windows in (after, through]."""
+        yield from range(self.first_end_after(after), through + 1, self.slide)
+
+
+@dataclass(frozen=True, slots=True)
+class Panes:
+    """What the windows of one operator have in common."""
+
+    micros: int
+    specs: tuple[PanedSpec, ...]
+
+    def pane_of(self, time_micros: int) -> int:
+        """Return the pane that holds a time."""
+        return time_micros // self.micros
+
+    def boundary(self, mark_micros: int) -> int:
+        """Return the last pane boundary up to a watermark: windows that end there are complete."""
+        return mark_micros // self.micros
+
+    def start_micros(self, pane: int) -> int:
+        """Return the time at which a pane starts."""
+        return pane * self.micros
+
+    def last_end_with(self, pane: int) -> int:
+        """Return the end of the last window of any spec that holds a pane."""
+        return max(spec.last_end_with(pane) for spec in self.specs)
+
+    def first_needed(self, closed: int) -> int:
+        """Return the first pane that a window still open may need, once ``closed`` has passed."""
+        return min(spec.first_end_after(closed) - spec.length for spec in self.specs)
+
+
+def paned(specs: Sequence[WindowSpec], max_panes: int = MAX_PANES) -> Panes:
+    """Find the panes of a set of specs: their length is the GCD of all lengths, slides and offsets.
+
+    >>> from penstock.windows.specs import sliding, tumbling
+    >>> panes = paned([sliding("60 minutes", "1 minute"), tumbling("90 seconds")])
+    >>> panes.micros // 1_000_000, [spec.length for spec in panes.specs]
+    (30, [120, 3])
+    """
+    _check(specs)
+    micros = 0
+    for spec in specs:
+        micros = gcd(micros, spec.length_micros, spec.slide_micros, spec.offset_micros)
+    for spec in specs:
+        count = spec.length_micros // micros
+        if count > max_panes:
+            raise ConfigurationError(
+                f"window '{spec.name}' would be made of {count:,} panes of {in_words(micros)}, "
+                f"which is the longest step that all lengths, slides and offsets of this call are "
+                f"multiples of; {max_panes:,} panes are the limit. Write lengths, slides and "
+                f"offsets that share a longer step, or put this window in a window(...) call of "
+                f"its own."
+            )
+    return Panes(
+        micros,
+        tuple(
+            PanedSpec(
+                spec,
+                spec.length_micros // micros,
+                spec.slide_micros // micros,
+                spec.offset_micros // micros,
+            )
+            for spec in specs
+        ),
+    )
+
+
+def _check(specs: Sequence[WindowSpec]) -> None:
+    if not specs:
+        raise ConfigurationError("there is no window. Write window(tumbling('10 minutes')).")
+    names = [spec.name for spec in specs]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigurationError(
+                f"two windows are called '{name}'. Give each its own, like name='hourly'."
+            )
