@@ -29,6 +29,7 @@ class PanedSpec:
     def first_end_after(self, pane: int) -> int:
         """Return the first end of a window that lies after a pane boundary.
 
+        >>> from penstock.windows.specs import sliding
         >>> paned([sliding(60, 20)]).specs[0].first_end_after(3)
         4
         """
