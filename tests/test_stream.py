@@ -167,7 +167,7 @@ def test_columns_may_have_any_name(spark: SparkSession, stream: ps.Stream) -> No
     assert odd.union(odd).columns == odd.columns
     df = spark.readStream.format("rate").load().toDF("t`s.x", "value")
     timed = ps.Stream.read(df, time="t`s.x", watermark="1 second")
-    assert timed.late_rows().columns == ("t`s.x", "value", "_watermark")
+    assert timed.late_rows().columns == ("t`s.x", "value", "_watermark", "_missed")
 
 
 @pytest.mark.parametrize(

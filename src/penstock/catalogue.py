@@ -1,6 +1,7 @@
 """The public API, name by name; ``penstock`` itself hands each out when it is first used."""
 
 from penstock import sinks, sources
+from penstock.aggregate import Aggregate
 from penstock.branch import Outlet
 from penstock.elasticity.decision import Decision, Policy
 from penstock.elasticity.observation import Observation, OperatorObservation, SourceObservation
@@ -16,19 +17,42 @@ from penstock.errors import (
     SinkError,
     TopologyError,
 )
+from penstock.grouped import Grouped, Windowed
 from penstock.placement.placement import Placement
 from penstock.placement.round_robin import RoundRobin
 from penstock.running import run
 from penstock.stream import Stream
 from penstock.topology.dag import Topology
-from penstock.windows.watermark import FixedDelay, Watermark
+from penstock.windows.aggregates import (
+    WindowAggregate,
+    avg,
+    collect,
+    count,
+    count_distinct,
+    first,
+    last,
+    max,
+    min,
+    quantile,
+    stddev,
+    sum,
+    top_k,
+    variance,
+)
+from penstock.windows.kslack import KSlack
+from penstock.windows.specs import WindowSpec, sliding, tumbling
+from penstock.windows.watermark import FixedDelay, Mark, Seen, Watermark
 
 __all__ = [
+    "Aggregate",
     "CheckpointError",
     "ConfigurationError",
     "Decision",
     "FixedDelay",
+    "Grouped",
+    "KSlack",
     "LocalSlots",
+    "Mark",
     "Observation",
     "OperatorError",
     "OperatorObservation",
@@ -40,6 +64,7 @@ __all__ = [
     "QueryError",
     "QueryStatus",
     "RoundRobin",
+    "Seen",
     "SinkError",
     "SourceObservation",
     "Static",
@@ -47,7 +72,25 @@ __all__ = [
     "Topology",
     "TopologyError",
     "Watermark",
+    "WindowAggregate",
+    "WindowSpec",
+    "Windowed",
+    "avg",
+    "collect",
+    "count",
+    "count_distinct",
+    "first",
+    "last",
+    "max",
+    "min",
+    "quantile",
     "run",
     "sinks",
+    "sliding",
     "sources",
+    "stddev",
+    "sum",
+    "top_k",
+    "tumbling",
+    "variance",
 ]

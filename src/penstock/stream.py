@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.branch import Branch, Outlet
-from penstock.engine import checks
+from penstock.engine import checks, window_checks
 from penstock.engine.checks import How
-from penstock.engine.columns import LETTER_TYPE, WATERMARK
+from penstock.engine.columns import LETTER_TYPE, MISSED, MISSED_TYPE, TIME_TYPES, WATERMARK
 from penstock.engine.schemas import (
     analysed,
     as_column,
@@ -27,10 +27,12 @@ from penstock.engine.schemas import (
 )
 from penstock.engine.session import require_classic
 from penstock.errors import TopologyError
+from penstock.grouped import Grouped, Windowed
 from penstock.sinks import Sink
-from penstock.topology.dag import check_name
+from penstock.topology.dag import label_of
 from penstock.topology.operators import (
     DeadLetters,
+    Emit,
     Filter,
     Join,
     LateRows,
@@ -42,9 +44,11 @@ from penstock.topology.operators import (
     PythonOperator,
     Select,
     Source,
+    Spans,
     Union,
 )
 from penstock.windows.durations import Duration, seconds
+from penstock.windows.specs import WindowSpec
 from penstock.windows.watermark import FixedDelay, Watermark
 
 RowFunction = Callable[[dict[str, Any]], dict[str, Any] | list[dict[str, Any]] | None]
@@ -85,23 +89,41 @@ class Stream(Branch):
         cls,
         df: DataFrame,
         *,
-        time: str | None = None,
+        time: str | tuple[str, str] | None = None,
         watermark: Watermark | Duration | None = None,
+        idle_after: Duration | None = None,
+        spans: Spans = "start",
         name: str | None = None,
     ) -> Stream:
         """Start a stream at a streaming DataFrame.
 
         ``time`` names its event-time column, and ``watermark`` how late rows may be: a duration, or
-        a rule such as ``FixedDelay``. Where a query has several sources, each needs a ``name``.
+        a rule such as ``KSlack()``. A source that gave no row for ``idle_after`` does not hold the
+        windows of other sources back. Where a query has several sources, each needs a ``name``.
+
+        Rows that span time have two columns, ``time=("start", "end")``, of which the watermark
+        follows the first; ``spans`` says in which windows such a row counts: in those of its
+        ``"start"`` or its ``"end"``, in ``"each"`` that it touches, or ``"split"`` among them by
+        overlap.
         """
-        label = _label(name, "source")
+        label = label_of(name, "source")
         df = require_classic(df)
-        checks.check_source(label, df, time, watermark is not None)
+        begin, until = window_checks.time_columns(label, time)
+        checks.check_source(label, df, begin, until, watermark is not None)
+        window_checks.check_spans(label, spans, until)
         rule = watermark if isinstance(watermark, Watermark) else None
         if watermark is not None and rule is None:
             rule = FixedDelay.of(watermark)  # type: ignore[arg-type]
-        schema = schema_of(df.schema)
-        source = Source(name=label, schema=schema, time=time, data=df, watermark=rule)
+        source = Source(
+            name=label,
+            schema=schema_of(df.schema),
+            time=begin,
+            until=until,
+            spans=spans,
+            data=df,
+            watermark=rule,
+            idle_after_seconds=None if idle_after is None else seconds(idle_after),
+        )
         return cls(source, prototype(df.sparkSession, df.schema), is_named=name is not None)
 
     def map(
@@ -136,7 +158,7 @@ class Stream(Branch):
 
     def select(self, *expressions: str | Column, name: str | None = None) -> Stream:
         """Compute columns with SQL expressions, in the JVM."""
-        label = _label(name, "select")
+        label = label_of(name, "select")
         checks.check_selected(label, expressions)
         before, empty = self._operator.schema, self._prototype
         for each in expressions:
@@ -152,7 +174,7 @@ class Stream(Branch):
 
     def filter(self, condition: str | Column, *, name: str | None = None) -> Stream:
         """Keep the rows for which an SQL condition is true."""
-        label = _label(name, "filter")
+        label = label_of(name, "filter")
         checks.check_expression(label, condition, "Write filter('a > 1').")
         before = self._operator.schema
         what = f'"{condition}"'
@@ -162,7 +184,7 @@ class Stream(Branch):
 
     def union(self, *others: Stream, name: str | None = None) -> Stream:
         """Put the rows of several streams together, by column name."""
-        label = _label(name, "union")
+        label = label_of(name, "union")
         if not others:
             raise TopologyError(label, "there is nothing to unite with", "Write a.union(b).")
         united = self._prototype
@@ -192,7 +214,7 @@ class Stream(Branch):
         The table is read once and kept; with ``refresh`` it is read again that often. Small tables
         are broadcast, as Spark sees fit or as ``broadcast`` says.
         """
-        label = _label(name, "join")
+        label = label_of(name, "join")
         keys, kind = checks.join_keys(label, on), checks.join_kind(label, how)
         df = checks.join_table(label, table)
         checks.check_join(label, self._operator.schema, df, keys)
@@ -215,15 +237,38 @@ class Stream(Branch):
         )
         return self._then(operator, prototype(joined.sparkSession, joined.schema), name)
 
-    def late_rows(self, *, name: str | None = None) -> Stream:
-        """Return a copy of the rows that came after the watermark had passed their time.
+    def group_by(self, *columns: str) -> Grouped:
+        """Name the columns by which windows are aggregated.
 
-        A column ``_watermark`` says where the watermark stood. The rows stay in this stream too.
+        Follow it with ``window(...)``.
         """
-        label = _label(name, "late_rows")
+        keys = window_checks.group_keys("group_by", self._operator.schema, columns)
+        return Grouped(self, keys)
+
+    def window(
+        self, *specs: WindowSpec, emit: Emit = "on_close", spans: Spans | None = None
+    ) -> Windowed:
+        """Cut the stream into windows: ``tumbling(...)``, ``sliding(...)``, or several at once.
+
+        Follow it with ``aggregate(...)`` or ``reduce(...)``. A window comes out once, when the
+        watermark has passed its end; with ``emit="every_batch"`` open windows come out too, each
+        time that they change, and a column ``is_final`` tells which are closed.
+        """
+        return Windowed(self, (), specs, emit, spans)
+
+    def late_rows(self, *, name: str | None = None) -> Stream:
+        """Return a copy of the rows that came too late.
+
+        Where windows read this stream, those are the rows that missed a window because it had
+        closed; a column ``_missed`` names the windows. Such a row still counts in windows that are
+        open. Elsewhere they are the rows whose time the watermark had passed. A column
+        ``_watermark`` says where the watermark stood. The rows stay in this stream too.
+        """
+        label = label_of(name, "late_rows")
         checks.check_late(label, self._operator, [branch._operator for branch in self._upstream()])
         watermark = F.lit(None).cast("timestamp").alias(WATERMARK)
-        df = self._prototype.select("*", watermark)
+        missed = F.lit(None).cast(MISSED_TYPE).alias(MISSED)
+        df = self._prototype.select("*", watermark, missed)
         check_columns(label, df.schema, "Rename yours: late rows get a column of that name")
         return self._then(LateRows(name=label, schema=schema_of(df.schema)), df, name)
 
@@ -233,7 +278,7 @@ class Stream(Branch):
         Columns: operator, error (its type), message, row (as JSON, as the operator got it) and
         traceback.
         """
-        label = _label(name, "dead_letters")
+        label = label_of(name, "dead_letters")
         failing = [
             branch
             for branch in self._upstream()
@@ -249,9 +294,9 @@ class Stream(Branch):
         self, sink: Sink | Callable[[DataFrame, int], object], *, name: str | None = None
     ) -> Outlet:
         """End the branch in a sink, or in a function of ``(df, batch_id)``."""
-        sink = checks.as_sink(_label(name, "sink"), sink)
+        sink = checks.as_sink(label_of(name, "sink"), sink)
         kind = sink.describe().partition("(")[0]
-        label = _label(name, kind if kind.isidentifier() else "sink")
+        label = label_of(name, kind if kind.isidentifier() else "sink")
         checks.check_sink(label, sink, self.columns)
         output = Output(name=label, schema=self._operator.schema, sink=sink)
         return Outlet(output, [self], is_named=name is not None)
@@ -265,7 +310,7 @@ class Stream(Branch):
         name: str | None,
     ) -> Stream:
         fallback = getattr(fn, "__name__", kind.kind)
-        label = _label(name, fallback if fallback.isidentifier() else kind.kind)
+        label = label_of(name, fallback if fallback.isidentifier() else kind.kind)
         checks.check_function(label, fn, on_error)
         check_arrow(label, self.schema)
         struct = parse_schema(label, schema)
@@ -283,15 +328,9 @@ class Stream(Branch):
         parents: Sequence[Branch] | None = None,
     ) -> Stream:
         parents = (self,) if parents is None else parents
-        times = {parent._operator.time for parent in parents}
-        time = times.pop() if len(times) == 1 else None
-        if time is None or operator.schema.type_of(time) != "timestamp":
-            time = None
-        operator = replace(operator, time=time)
+        times = {(op.time, op.until, op.spans) for op in (each._operator for each in parents)}
+        time, until, spans = times.pop() if len(times) == 1 else (None, None, "start")
+        kept = time is not None and operator.schema.type_of(time) in TIME_TYPES
+        if kept and (until is None or operator.schema.type_of(until) == "timestamp"):
+            operator = replace(operator, time=time, until=until, spans=spans)
         return Stream(operator, df, parents, is_named=name is not None)
-
-
-def _label(name: str | None, kind: str) -> str:
-    if name is not None:
-        check_name(name)
-    return name or kind

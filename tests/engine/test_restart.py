@@ -104,7 +104,7 @@ def test_sources_may_be_written_in_another_order_at_a_restart(
         ("commits/000000000001.json", '{"format": "penstock-commit", "version": 99}', "version 99"),
         (
             "commits/000000000001.json",
-            '{"format": "penstock-commit", "version": 1}',
+            '{"format": "penstock-commit", "version": 2}',
             "a field missing or wrong",
         ),
         ("query.json", "{", "cut short or damaged"),

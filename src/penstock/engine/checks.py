@@ -12,7 +12,7 @@ from penstock.engine.session import require_classic
 from penstock.errors import SinkError, TopologyError
 from penstock.sinks import Sink, call
 from penstock.sinks.sink import ChecksColumns
-from penstock.topology.operators import Operator, Source
+from penstock.topology.operators import Consolidate, Operator, Source
 from penstock.topology.schema import Schema, union_problem
 
 How = Literal[
@@ -41,7 +41,9 @@ _JOINS_AS_WRITTEN = {
 _JOINS_OF_ALL_ROWS = ("right", "rightouter", "outer", "full", "fullouter")
 
 
-def check_source(operator: str, df: DataFrame, time: Any, has_watermark: bool) -> None:
+def check_source(
+    operator: str, df: DataFrame, time: Any, until: str | None, has_watermark: bool
+) -> None:
     """Refuse a source that is no stream, has a column twice, or no such time column."""
     if not df.isStreaming:
         raise TopologyError(
@@ -62,14 +64,15 @@ def check_source(operator: str, df: DataFrame, time: Any, has_watermark: bool) -
             "Write Stream.read(df, time='ts').",
         )
     schema = schema_of(df.schema)
-    if schema.type_of(time) != "timestamp":
-        found = schema.type_of(time)
-        timestamps = [column.name for column in schema if column.type == "timestamp"]
-        raise TopologyError(
-            operator,
-            f"the time column '{time}' is {found or 'missing'}",
-            f"Timestamp columns here: {', '.join(timestamps) or 'none; cast one to timestamp'}.",
-        )
+    for name in (time, until) if until is not None else (time,):
+        if schema.type_of(name) != "timestamp":
+            found = schema.type_of(name)
+            known = [column.name for column in schema if column.type == "timestamp"]
+            raise TopologyError(
+                operator,
+                f"the time column '{name}' is {found or 'missing'}",
+                f"Timestamp columns here: {', '.join(known) or 'none; cast one to timestamp'}.",
+            )
 
 
 def check_selected(operator: str, expressions: Sequence[Any]) -> None:
@@ -182,6 +185,12 @@ def check_join(operator: str, stream: Schema, table: DataFrame, on: Sequence[str
 
 def check_late(operator: str, of: Operator, upstream: Sequence[Operator]) -> None:
     """Refuse to look for late rows where there is no time, or no watermark."""
+    if any(isinstance(op, Consolidate) for op in upstream):
+        raise TopologyError(
+            operator,
+            "complete windows are never late",
+            "Write late_rows() on the stream that the windows read.",
+        )
     if of.time is None:
         raise TopologyError(
             operator,

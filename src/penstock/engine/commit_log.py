@@ -12,11 +12,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from penstock.elasticity.decision import Decision
+from penstock.engine.window_state import WindowState
 from penstock.errors import CheckpointError, ConfigurationError
 from penstock.sinks.filesystem import HadoopFiles
+from penstock.windows.watermark import Mark
 
 FORMAT = "penstock-commit"
-VERSION = 1
+VERSION = 2
 KEPT_RECORDS = 100
 _NAME = re.compile(r"^(\d{12})\.json$")
 
@@ -25,14 +27,18 @@ _NAME = re.compile(r"^(\d{12})\.json$")
 class CommitRecord:
     """What a micro-batch leaves for the next one.
 
-    ``decision`` is the one that shaped the batch; ``watermarks_micros`` are by source.
+    ``decision`` is the one that shaped the batch. ``marks`` are the watermarks by source, ``lows``
+    those of the operators that look at one: the lowest of their sources. ``windows`` is the state
+    of the windowed operators, by the name of their compute operator.
     """
 
     query_id: str
     batch_id: int
     committed_at_seconds: float
     decision: Decision
-    watermarks_micros: Mapping[str, int | None] = field(default_factory=dict)
+    marks: Mapping[str, Mark] = field(default_factory=dict)
+    lows: Mapping[str, int | None] = field(default_factory=dict)
+    windows: Mapping[str, WindowState] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """Write it as a JSON document that names its own format and version."""
@@ -44,9 +50,11 @@ class CommitRecord:
             "batch_id": self.batch_id,
             "committed_at_seconds": self.committed_at_seconds,
             "decision": decision,
-            "watermarks_micros": dict(self.watermarks_micros),
+            "marks": {name: mark.to_json() for name, mark in self.marks.items()},
+            "lows": dict(self.lows),
+            "windows": {name: state.to_json() for name, state in self.windows.items()},
         }
-        return json.dumps(document, indent=1)
+        return json.dumps(document, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str, file: str) -> CommitRecord:
@@ -63,10 +71,12 @@ class CommitRecord:
                     reason=_typed(decision, "reason", str),
                     tasks={str(k): int(v) for k, v in decision["tasks"].items()},
                 ),
-                watermarks_micros={
-                    str(k): None if v is None else int(v)
-                    for k, v in document["watermarks_micros"].items()
+                marks={str(k): Mark.from_json(v) for k, v in document["marks"].items()},
+                lows={
+                    str(k): None if v is None else _typed(document["lows"], k, int)
+                    for k, v in document["lows"].items()
                 },
+                windows={str(k): WindowState.from_json(v) for k, v in document["windows"].items()},
             )
         except (KeyError, TypeError, ValueError, AttributeError, ConfigurationError) as error:
             raise CheckpointError(

@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.classic.dataframe import DataFrame as DataFrameOf
-from pyspark.sql.pandas.functions import pandas_udf
-from pyspark.sql.types import StructField, StructType
-from pyspark.util import PythonEvalType
 
-from penstock.engine.columns import LETTER_TYPE, SOURCE_TAG, TASK, WATERMARK
-from penstock.engine.observations import Counter
+from penstock.engine.changing import changing
+from penstock.engine.columns import (
+    MISSED,
+    MISSED_TYPE,
+    SOURCE_TAG,
+    TASK,
+    WATERMARK,
+)
+from penstock.engine.compiled_batch import CompiledBatch, Plan, Rows
+from penstock.engine.compiled_step import CompiledStep, python_steps
+from penstock.engine.observations import Measures, count_rows
+from penstock.engine.partials import BEFORE_ALL_TIMES
 from penstock.engine.python_step import (
     FAILED,
-    BatchesCall,
-    Call,
-    PythonStep,
-    RowsCall,
 )
-from penstock.engine.schemas import arrow_schema, as_column, quoted
+from penstock.engine.schemas import as_column, prototype, quoted
+from penstock.engine.source_times import measure_source
 from penstock.engine.tables import Tables
 from penstock.engine.task_metrics import TaskReport
+from penstock.engine.windowed_operator import WindowedOperator
 from penstock.placement.placement import Border, Placement
-from penstock.topology.components import Component, components
+from penstock.topology.components import components
 from penstock.topology.dag import Topology
-from penstock.topology.jobs import ALL_SOURCES, chain_end, kept
+from penstock.topology.jobs import ALL_SOURCES, chain_end, kept, rounds
 from penstock.topology.operators import (
+    Compute,
+    Consolidate,
     DeadLetters,
     Filter,
     Join,
     LateRows,
-    Map,
     Operator,
     Output,
     PythonOperator,
@@ -44,40 +49,6 @@ from penstock.topology.operators import (
     Union,
 )
 from penstock.topology.row_counts import counted_by_spark
-
-BEFORE_ALL_TIMES = -62_135_596_800_000_000  # the year 1, in microseconds
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How the next micro-batch runs: tasks by component, and the watermark of each source."""
-
-    tasks: Mapping[str, int]
-    watermarks: Mapping[str, int | None] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """A DataFrame on its way through the topology, with what is known of its partitions."""
-
-    df: DataFrame
-    partitions: int | None
-    ordered: bool
-
-
-@dataclass(slots=True)
-class CompiledBatch:
-    """The DataFrames of a micro-batch, not yet run."""
-
-    frames: dict[str, DataFrame] = field(default_factory=dict)
-    kept: list[DataFrame] = field(default_factory=list)
-    counters: dict[str, Counter] = field(default_factory=dict)
-
-    def release(self) -> None:
-        """Free what was kept for several readers."""
-        for df in self.kept:
-            df.unpersist(blocking=False)
-        self.kept.clear()
 
 
 class Compiler:
@@ -89,22 +60,29 @@ class Compiler:
         placement: Placement,
         report: TaskReport,
         tables: Tables,
+        windows: Mapping[str, WindowedOperator],
     ) -> None:
         self.topology = topology
+        self.windows = windows
+        self.turns = rounds(topology)
         self.components = components(topology)
         self.placement = placement
         self.tables = tables
         self.kept = frozenset(kept(topology))
         self.counted = counted_by_spark(topology)
-        self.steps = _python_steps(self.components, report)
+        self.steps = python_steps(self.components, report)
 
-    def compile(self, batch: DataFrame, plan: Plan) -> CompiledBatch:
-        """Return the DataFrames for every sink and every kept stream of a batch."""
-        return _Compilation(self, batch, plan).run()
+    def begin(self, batch: DataFrame, plan: Plan) -> Compilation:
+        """Start compiling a batch, round by round."""
+        return Compilation(self, batch, plan)
 
 
-class _Compilation:
-    """One walk through the topology, inputs before readers."""
+class Compilation:
+    """One walk through the topology, inputs before readers.
+
+    ``result`` holds the DataFrames for every sink, every kept stream and every compute operator of
+    the rounds compiled so far.
+    """
 
     def __init__(self, compiler: Compiler, batch: DataFrame, plan: Plan) -> None:
         self._compiler = compiler
@@ -113,21 +91,47 @@ class _Compilation:
         self._plan = plan
         self._rows: dict[str, Rows] = {}
         self._letters: dict[str, DataFrame] = {}
-        self._result = CompiledBatch()
+        self.result = CompiledBatch()
 
-    def run(self) -> CompiledBatch:
-        self._read_sources()
+    def compile(
+        self, turn: int, windows: Mapping[str, DataFrame], dry: Collection[str] = ()
+    ) -> None:
+        """Compile one round.
+
+        ``windows`` are the complete windows by consolidate operator. Operators in ``dry`` have
+        nothing to read and are left out.
+        """
+        if turn == 0:
+            self._read_sources()
         fused = {op.name for step in self._compiler.steps.values() for op in step.operators[1:]}
         for operator in self._topology:
+            name = operator.name
+            if self._compiler.turns[name] != turn or name in dry or name in fused:
+                continue
             if isinstance(operator, Output):
-                self._result.frames[operator.name] = self._rows[operator.inputs[0]].df
+                self.result.frames[name] = self._rows[operator.inputs[0]].df
+            elif isinstance(operator, Compute):
+                self._compute(operator)
             elif isinstance(operator, PythonOperator):
-                if operator.name not in fused:
-                    self._run_python(self._compiler.steps[operator.name])
+                self._run_python(self._compiler.steps[name])
             else:
-                rows = self._observed(operator, self._sql(operator))
-                self._rows[operator.name] = self._keep(operator.name, rows)
-        return self._result
+                rows = self._windows(operator, windows) or self._sql(operator)
+                self._rows[name] = self._keep(name, self._observed(operator, rows))
+
+    def _windows(self, operator: Operator, windows: Mapping[str, DataFrame]) -> Rows | None:
+        if not isinstance(operator, Consolidate):
+            return None
+        df = windows.get(operator.name)
+        if df is None:
+            df = prototype(self._batch.sparkSession, operator.returns)
+        return Rows(df, None, ordered=False)
+
+    def _compute(self, operator: Compute) -> None:
+        windowed = self._compiler.windows[operator.name]
+        partials = windowed.frame_of(self._rows[operator.inputs[0]].df)
+        self.result.frames[operator.name] = partials.frame
+        if partials.inner is not None:
+            self.result.inner.append(partials.inner)
 
     def _read_sources(self) -> None:
         sources = self._topology.sources
@@ -177,18 +181,23 @@ class _Compilation:
         return Rows(joined, None, ordered=False)
 
     def _late(self, operator: LateRows, df: DataFrame) -> DataFrame:
-        sources = [op for op in self._topology.upstream(operator.name) if isinstance(op, Source)]
-        marks = [self._plan.watermarks.get(source.name) for source in sources]
+        low = self._plan.lows.get(operator.name)
         # Before there is a watermark nothing is late, as if it stood before all times.
-        lowest = min(BEFORE_ALL_TIMES if mark is None else mark for mark in marks)
-        # A number that changes with every batch would make Spark compile the stage's code anew each
-        # time. An array reaches the code as an argument, and the index, which looks at the row,
-        # keeps Spark from putting the number back.
+        low = BEFORE_ALL_TIMES if low is None else low
         assert operator.time is not None
         time = F.col(quoted(operator.time))
-        twice = F.array(*[F.timestamp_micros(F.lit(lowest).cast("bigint"))] * 2)
-        mark = F.element_at(twice, F.when(F.unix_micros(time) >= 0, 1).otherwise(2))
-        return df.filter(time <= mark).withColumn(WATERMARK, mark)
+        mark = F.timestamp_micros(changing(low, F.unix_micros(time)))
+        readers = self._topology.consumers[operator.inputs[0]]
+        windowed = [self._compiler.windows[op.name] for op in readers if isinstance(op, Compute)]
+        if not windowed:
+            none = F.array().cast(MISSED_TYPE)
+            return df.filter(time <= mark).withColumns({WATERMARK: mark, MISSED: none})
+        late, missed = F.lit(False), []
+        for each in windowed:
+            boundary = each.boundary()
+            late = late | each.partials.is_late(boundary)
+            missed.append(each.partials.missed(boundary))
+        return df.filter(late).withColumns({WATERMARK: mark, MISSED: F.concat(*missed)})
 
     def _dead_letters(self, operator: DeadLetters) -> Rows:
         ends = dict.fromkeys(chain_end(self._topology, name) for name in operator.inputs)
@@ -228,76 +237,23 @@ class _Compilation:
         return Rows(moved, tasks, ordered=False)
 
     def _observed(self, operator: Operator, rows: Rows) -> Rows:
-        timed = isinstance(operator, Source) and operator.watermark is not None
-        if operator.name not in self._compiler.counted and not timed:
+        if isinstance(operator, Source) and operator.watermark is not None:
+            mark = self._plan.marks.get(operator.name)
+            measures, df = measure_source(rows.df, operator, mark)
+        elif operator.name in self._compiler.counted:
+            measures, df = Measures.on(rows.df, count_rows())
+        else:
             return rows
-        counter, df = Counter.on(rows.df, operator.time if timed else None)
-        self._result.counters[operator.name] = counter
+        self.result.counters[operator.name] = measures
         return replace(rows, df=df)
 
     def _keep(self, name: str, rows: Rows) -> Rows:
         if name not in self._compiler.kept:
             return rows
         df = rows.df.persist(StorageLevel.MEMORY_AND_DISK)
-        self._result.kept.append(df)
-        self._result.frames[name] = df
+        self.result.kept.append(df)
+        self.result.frames[name] = df
         return replace(rows, df=df)
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledStep:
-    """A run of Python operators, pickled once and applied to every batch."""
-
-    component: str
-    operators: tuple[Operator, ...]
-    sets_aside: bool
-    opens_component: bool
-    function: Callable[..., Column]
-
-    def apply(self, df: DataFrame) -> DataFrame:
-        """Do what ``df.mapInArrow`` does, with a function that is not pickled again every batch."""
-        call: Any = self.function(*[df[quoted(name)] for name in df.columns])
-        java: Any = df._jdf
-        return DataFrameOf(java.mapInArrow(call._jc, False, None), df.sparkSession)
-
-
-def _python_steps(
-    all_components: tuple[Component, ...], report: TaskReport
-) -> dict[str, CompiledStep]:
-    found = {}
-    for component in all_components:
-        opens = True
-        for run in component.steps():
-            if isinstance(run[0], PythonOperator):
-                step = _python_step(component, run, opens, report)
-                found[run[0].name] = step
-                opens = False
-    return found
-
-
-def _python_step(
-    component: Component, run: tuple[Operator, ...], opens: bool, report: TaskReport
-) -> CompiledStep:
-    operators = [operator for operator in run if isinstance(operator, PythonOperator)]
-    calls: list[Call] = []
-    for operator in operators:
-        kind = RowsCall if isinstance(operator, Map) else BatchesCall
-        schema = arrow_schema(operator.returns)
-        calls.append(kind(operator.name, operator.function, schema, operator.on_error))
-    sets_aside = any(call.on_error == "dead_letter" for call in calls)
-    body = PythonStep(run[0].name, tuple(calls), sets_aside, report)
-    declared: StructType = operators[-1].returns
-    returns = _with_failures(declared) if sets_aside else declared
-    function = pandas_udf(  # type: ignore[call-overload]
-        body.__call__, returnType=returns, functionType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF
-    )
-    return CompiledStep(component.name, run, sets_aside, opens, function)
-
-
-def _with_failures(struct: StructType) -> StructType:
-    """Return the columns of a step that sets rows aside: all may be null, and a mark is added."""
-    fields = [StructField(f.name, f.dataType, True) for f in struct.fields]
-    return StructType([*fields, StructField(FAILED, LETTER_TYPE, True)])
 
 
 def _as_it_came(df: DataFrame) -> Rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from penstock.elasticity.decision import Decision, Policy
@@ -23,7 +23,7 @@ from penstock.journal.events import (
 )
 from penstock.topology.dag import Topology
 from penstock.topology.jobs import Job
-from penstock.topology.operators import LateRows
+from penstock.topology.operators import Compute, LateRows
 
 KEPT_DECISIONS = 1_000
 
@@ -58,11 +58,14 @@ class Monitor:
         measured: Measured,
         watermarks: Mapping[str, int | None],
         progress: Progress | None,
+        more: Callable[[], Iterable[KnownEvent]],
     ) -> None:
-        """Complete ``frame`` with what was measured, journal it, and decide."""
+        """Complete ``frame`` with what was measured, journal it and ``more``, and decide."""
         try:
             self.last = self._observation(frame, measured, progress)
             for event in self._events(self.last, measured, watermarks, progress):
+                self._write(event)
+            for event in more():
                 self._write(event)
             self._decide(self.last)
         except Exception as error:
@@ -93,7 +96,7 @@ class Monitor:
         mark = min(known) / 1e6 if known and len(known) == len(watermarks) else None
         yield BatchFinished(seen, mark, seen.at_seconds)
         for operator in seen.operators:
-            if isinstance(self._topology[operator.name], LateRows) and operator.rows_out:
+            if self._counts_late(operator.name) and operator.rows_out:
                 yield RowsLate(seen.batch_id, operator.name, operator.rows_out)
             if operator.failed_rows:
                 reasons: Counter[str] = Counter()
@@ -103,6 +106,14 @@ class Monitor:
         if progress is not None:
             for name, waiting in progress.waiting.items():
                 yield SourceProgress(progress.batch_id, name, waiting, progress.durations_seconds)
+
+    def _counts_late(self, name: str) -> bool:
+        """Whether an operator tells how many rows were late: where windows do, they alone."""
+        operator = self._topology[name]
+        if not isinstance(operator, LateRows):
+            return False
+        beside = self._topology.consumers[operator.inputs[0]]
+        return not any(isinstance(each, Compute) for each in beside)
 
     def _decide(self, observation: Observation) -> None:
         try:

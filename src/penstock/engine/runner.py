@@ -14,7 +14,8 @@ from penstock.elasticity.decision import Policy
 from penstock.elasticity.observation import Observation
 from penstock.engine.checkpoint import Checkpoint
 from penstock.engine.commit_log import CommitRecord
-from penstock.engine.compiler import CompiledBatch, Compiler, Plan
+from penstock.engine.compiled_batch import CompiledBatch, Plan
+from penstock.engine.compiler import Compilation, Compiler
 from penstock.engine.execution import run_jobs
 from penstock.engine.failures import as_query_error
 from penstock.engine.measurement import Measured
@@ -26,13 +27,15 @@ from penstock.engine.stage_times import StageTimes
 from penstock.engine.steps import OnStep, Step
 from penstock.engine.tables import Tables
 from penstock.engine.task_metrics import BATCH_PROPERTY, TaskMetrics
+from penstock.engine.windowing import Windowing
 from penstock.errors import PenstockError, QueryError
-from penstock.journal.events import BatchSkipped
+from penstock.journal.events import BatchSkipped, FaultSeen
 from penstock.journal.writer import JournalWriter
 from penstock.placement.placement import Placement
+from penstock.sinks.filesystem import HadoopFiles
 from penstock.topology.dag import Topology
-from penstock.topology.jobs import Job, jobs
-from penstock.topology.operators import Output
+from penstock.topology.jobs import Job, dry_operators, jobs
+from penstock.topology.operators import Compute, Operator, Output
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,25 @@ class Runner:
         self._metrics = TaskMetrics(self._context)
         self._times = StageTimes(self._context)
         self._tables = Tables(setting.clock)
-        self._compiler = Compiler(topology, setting.placement, self._metrics.report, self._tables)
+        self._windowing = Windowing(
+            topology,
+            HadoopFiles(spark),
+            checkpoint.path,
+            checkpoint.log.latest,
+            setting.clock,
+            self._compaction_failed,
+        )
+        self._compiler = Compiler(
+            topology,
+            setting.placement,
+            self._metrics.report,
+            self._tables,
+            self._windowing.operators,
+        )
+        self._turns = max(job.round for job in self.jobs) + 1
+        self._dry: frozenset[str] = frozenset()
+        self._is_first = True
+        self._exchange_tasks = 0
         self._configured = False
         self._run_id = uuid.uuid4().hex
         self.busy = threading.Lock()
@@ -91,8 +112,7 @@ class Runner:
     @property
     def watermarks_micros(self) -> Mapping[str, int | None]:
         """The watermark of every source, as of the newest commit."""
-        latest = self.checkpoint.log.latest
-        return latest.watermarks_micros if latest else {}
+        return {name: mark.micros for name, mark in self._windowing.committed.marks.items()}
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
         """Run one micro-batch; Spark sends it again after a crash until it returns."""
@@ -116,6 +136,7 @@ class Runner:
 
     def close(self) -> None:
         """Free what is kept between batches."""
+        self._windowing.stop()
         self._tables.release()
 
     def _batch(self, df: DataFrame, batch_id: int) -> None:
@@ -129,25 +150,60 @@ class Runner:
         if not self._configured:
             configure(df.sparkSession)
             self._configured = True
+        self._set_exchanges(df.sparkSession)
         self._context.setLocalProperty(BATCH_PROPERTY, self._tag(batch_id))
-        compiled = self._compiler.compile(df, self._plan())
-        self._reached(Step.COMPILE, batch_id)
+        compilation = self._compiler.begin(df, self._plan())
+        self._dry = frozenset()
         try:
-            run_jobs(
-                self.jobs,
-                lambda job: self._run_job(job, compiled, batch_id),
-                lambda job: self._context.cancelJobsWithTag(self._tag(batch_id, job.name)),
-            )
-            measured, newest = self._collect(compiled, batch_id)
+            for turn in range(self._turns):
+                self._round(compilation, turn, df, batch_id)
+            measured = self._collect(compilation.result, batch_id)
         finally:
-            compiled.release()
-        watermarks = self._advance(newest)
-        self._reached(Step.WINDOWS, batch_id)
-        self._commit(batch_id, watermarks)
+            compilation.result.release()
+            self._windowing.release()
+        if not self.topology.computes:
+            self._reached(Step.WINDOWS, batch_id)
+        trigger = self._setting.trigger_seconds
+        has_time = trigger is None or time.perf_counter() - started < trigger
+        self._commit(batch_id, has_time=has_time)
         self._reached(Step.COMMIT, batch_id)
+        self._is_first = False
         frame = self._frame(batch_id, time.perf_counter() - started)
-        self.monitor.after_batch(frame, measured, watermarks, self.progress())
+        self.monitor.after_batch(
+            frame,
+            measured,
+            self.watermarks_micros,
+            self.progress(),
+            lambda: self._windowing.events(batch_id, measured.jobs, measured.spark_counts),
+        )
         self._reached(Step.PLAN, batch_id)
+
+    def _round(self, compilation: Compilation, turn: int, df: DataFrame, batch_id: int) -> None:
+        """Run one round: what reads the sources, or what reads the windows of the last round."""
+        compiled = compilation.result
+        closed: dict[str, DataFrame] = {}
+        dry: frozenset[str] = frozenset()
+        if turn > 0:
+            results = dict(
+                self._windowing.close(turn - 1, df.sparkSession, batch_id, compiled.places)
+            )
+            self._reached(Step.WINDOWS, batch_id)
+            closed = {name: rows for name, rows in results.items() if rows is not None}
+            # A try that failed may have written windows that this one does not close: the first
+            # batch of a run writes also where there is nothing to write.
+            empty = () if self._is_first else [name for name in results if name not in closed]
+            self._dry = dry = dry_operators(self.topology, self._dry | set(empty))
+        compilation.compile(turn, closed, dry)
+        if turn == 0:
+            self._reached(Step.COMPILE, batch_id)
+        run_jobs(
+            [job for job in self.jobs if job.round == turn and job.name not in dry],
+            lambda job: self._run_job(job, compiled, batch_id),
+            lambda job: self._context.cancelJobsWithTag(self._tag(batch_id, job.name)),
+        )
+        self._settle(batch_id)
+        if turn == 0:
+            self._windowing.advance(compiled.seen(self.topology.sources))
 
     def _run_job(self, job: Job, compiled: CompiledBatch, batch_id: int) -> None:
         self._threads.add(threading.get_ident())
@@ -155,19 +211,19 @@ class Runner:
         tag = self._tag(batch_id, job.name)
         self._context.addJobTag(tag)
         try:
-            if job.writes:
-                output = self.topology[job.name]
-                assert isinstance(output, Output)
-                output.sink.write(frame, batch_id)
+            end = self.topology[job.name] if job.writes else None
+            if isinstance(end, Output):
+                end.sink.write(frame, batch_id)
+            elif isinstance(end, Compute):
+                self._windowing.operators[end.name].write(frame, batch_id)
             else:
                 frame.write.format("noop").mode("overwrite").save()
         finally:
             self._context.removeJobTag(tag)
-        self._reached(Step.SINKS if job.writes else Step.SHARE, batch_id)
+        self._reached(_step_of(end), batch_id)
 
-    def _collect(
-        self, compiled: CompiledBatch, batch_id: int
-    ) -> tuple[Measured, dict[str, int | None]]:
+    def _settle(self, batch_id: int) -> None:
+        """Wait until Spark has told what was measured; the watermark depends on it."""
         settled = self._times.settle()
         if not settled and any(source.watermark for source in self.topology.sources):
             raise QueryError(
@@ -175,30 +231,37 @@ class Runner:
                 "can't move on exactly. Start the query again; the batch is run once more. If it "
                 "comes back, raise spark.scheduler.listenerbus.eventqueue.capacity."
             )
-        counted = {name: c.read(compiled.kept) for name, c in compiled.counters.items()}
+
+    def _collect(self, compiled: CompiledBatch, batch_id: int) -> Measured:
         times = {job.name: self._times.of(self._tag(batch_id, job.name)) for job in self.jobs}
         tallies = self._metrics.take(self._tag(batch_id))
-        rows = {name: count.rows for name, count in counted.items()}
-        newest = {name: count.newest_micros for name, count in counted.items()}
-        return Measured(tallies, rows, times), newest
+        return Measured(tallies, compiled.counted() | self._windowing.partials(), times)
 
-    def _advance(self, newest: Mapping[str, int | None]) -> dict[str, int | None]:
-        now = self.watermarks_micros
-        return {
-            source.name: source.watermark.advance(now.get(source.name), newest.get(source.name))
-            for source in self.topology.sources
-            if source.watermark is not None
-        }
-
-    def _commit(self, batch_id: int, watermarks: Mapping[str, int | None]) -> None:
+    def _commit(self, batch_id: int, *, has_time: bool) -> None:
         record = CommitRecord(
             query_id=self.checkpoint.query_id,
             batch_id=batch_id,
             committed_at_seconds=self._setting.clock(),
             decision=self.monitor.decision,
-            watermarks_micros=watermarks,
+            marks=self._windowing.running.marks,
+            lows=self._windowing.running.lows,
+            windows=self._windowing.states(),
         )
         self.checkpoint.log.commit(record)
+        self._windowing.has_committed(batch_id, has_time=has_time)
+
+    def _compaction_failed(self, detail: str) -> None:
+        latest = self.checkpoint.log.latest
+        self._journal.write(
+            FaultSeen(latest.batch_id if latest else -1, "compaction failed", detail)
+        )
+
+    def _set_exchanges(self, session: SparkSession) -> None:
+        """Let exchanges have as many tasks as there are slots in use."""
+        slots = self.slots_in_use
+        if slots != self._exchange_tasks:
+            session.conf.set("spark.sql.shuffle.partitions", str(slots))
+            self._exchange_tasks = slots
 
     def _frame(self, batch_id: int, batch_seconds: float) -> Observation:
         return Observation(
@@ -217,7 +280,8 @@ class Runner:
                 named = [decision.tasks.get(op.name) for op in component.operators]
                 wanted = max([n for n in named if n is not None], default=decision.slots)
                 tasks[component.name] = min(wanted, available)
-        return Plan(tasks, self.watermarks_micros)
+        marks = self._windowing.committed
+        return Plan(tasks, marks.marks, marks.lows)
 
     def _tag(self, batch_id: int, job: str = "") -> str:
         return f"penstock:{self._run_id}:{batch_id}:{job}".rstrip(":")
@@ -225,3 +289,10 @@ class Runner:
     def _reached(self, step: Step, batch_id: int) -> None:
         if self._setting.on_step is not None:
             self._setting.on_step(step, batch_id)
+
+
+def _step_of(end: Operator | None) -> Step:
+    """Return the step that a job belongs to, by where it ends."""
+    if end is None:
+        return Step.SHARE
+    return Step.WINDOWS if isinstance(end, Compute) else Step.SINKS

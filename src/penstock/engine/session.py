@@ -12,6 +12,8 @@ from penstock.errors import ConfigurationError
 ENGINE_SETTINGS = {
     # Adaptive execution would put its own partition counts in the place of the plan's.
     "spark.sql.adaptive.enabled": "false",
+    # More than this many directories of the pane store would be listed by a job of their own.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
 }
 
 

@@ -18,13 +18,15 @@ class JobTimes:
     """The stages of one planned job, taken together.
 
     ``run_seconds`` sums the tasks' run time over all stages; ``tasks``, ``skew`` (the slowest
-    task's time over the mean) are those of the stage with the most run time.
+    task's time over the mean) are those of the stage with the most run time. ``exchanged_rows`` is
+    what the last stage that exchanged rows handed on.
     """
 
     spark_jobs: int = 0
     run_seconds: float = 0.0
     tasks: int = 0
     skew: float = 1.0
+    exchanged_rows: int = 0
 
 
 class StageTimes:
@@ -47,7 +49,7 @@ class StageTimes:
         for job_id in job_ids:
             info = self._tracker.getJobInfo(job_id)
             if info.isDefined():
-                stages += [self._stage(stage_id) for stage_id in info.get().stageIds()]
+                stages += [self._stage(stage_id) for stage_id in sorted(info.get().stageIds())]
         ran = [stage for stage in stages if stage is not None]
         if not ran:
             return JobTimes(spark_jobs=len(job_ids))
@@ -57,6 +59,7 @@ class StageTimes:
             run_seconds=sum(stage.run_seconds for stage in ran),
             tasks=longest.tasks,
             skew=longest.skew,
+            exchanged_rows=next((s.exchanged_rows for s in reversed(ran) if s.exchanged_rows), 0),
         )
 
     def _stage(self, stage_id: int) -> JobTimes | None:
@@ -73,7 +76,12 @@ class StageTimes:
             if summary.isDefined():
                 slowest = summary.get().executorRunTime().apply(0)
                 skew = max(1.0, float(slowest) * tasks / run_millis)
-        return JobTimes(run_seconds=run_millis / _MILLIS, tasks=tasks, skew=skew)
+        return JobTimes(
+            run_seconds=run_millis / _MILLIS,
+            tasks=tasks,
+            skew=skew,
+            exchanged_rows=int(data.shuffleWriteRecords()),
+        )
 
     def settle(self) -> bool:
         """Wait until Spark has booked everything that has already run; say whether it has.

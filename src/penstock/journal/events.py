@@ -90,8 +90,33 @@ class WindowsClosed:
 
 
 @dataclass(frozen=True, slots=True)
+class PanesStored:
+    """What the pane store of an operator holds after a batch.
+
+    ``age_seconds`` is the event time between its oldest pane and the watermark.
+    """
+
+    batch_id: int
+    operator: str
+    segments: int
+    rows: int
+    bytes: int
+    age_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPlanChanged:
+    """Windows of an operator are formed in another way from the next batch on, and why."""
+
+    batch_id: int
+    operator: str
+    plan: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class RowsLate:
-    """Rows that came after every window they belong to had closed."""
+    """Rows that came after a window they belong to had closed."""
 
     batch_id: int
     operator: str
@@ -152,6 +177,8 @@ KnownEvent = (
     | ForecastMade
     | DecisionMade
     | WindowsClosed
+    | PanesStored
+    | WindowPlanChanged
     | RowsLate
     | RowsFailed
     | FaultSeen

@@ -93,6 +93,10 @@ class HadoopFiles:
         """Length of a file, which must exist."""
         return int(self._store(path).system.getFileStatus(self._path_of(path)).getLen())
 
+    def directory_bytes(self, path: str) -> int:
+        """Length of all files in a directory, which must exist."""
+        return int(self._store(path).system.getContentSummary(self._path_of(path)).getLength())
+
     def make_directory(self, path: str) -> None:
         """Make a directory and its parents, where they are missing."""
         self._store(path).make_directory(self._path_of(path))

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from penstock.topology.dag import Topology
-from penstock.topology.operators import DeadLetters, Operator, Output, PythonOperator, Source, Union
+from penstock.topology.operators import (
+    Consolidate,
+    DeadLetters,
+    Operator,
+    Output,
+    PythonOperator,
+    Source,
+    Union,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +23,7 @@ class Component:
     """A run of operators between two borders, named after its first operator.
 
     A border stands where rows may have to move: after a source's rows were tagged for several
-    readers, where branches meet, and where one stream is read by several.
+    readers, where branches meet, where one stream is read by several, and where windows close.
     """
 
     name: str
@@ -49,7 +57,7 @@ def components(topology: Topology) -> tuple[Component, ...]:
 
 
 def _starts(topology: Topology, operator: Operator) -> bool:
-    if isinstance(operator, Source | Union):
+    if isinstance(operator, Source | Union | Consolidate):
         return True
     before = topology[operator.inputs[0]]
     return isinstance(before, DeadLetters) or topology.is_fork(before.name)

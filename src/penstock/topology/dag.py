@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
 
 from penstock.errors import TopologyError
-from penstock.topology.operators import DeadLetters, LateRows, Operator, Output, Source
+from penstock.topology.operators import Compute, DeadLetters, LateRows, Operator, Output, Source
 
 
 class Topology:
@@ -47,6 +47,11 @@ class Topology:
     def outputs(self) -> tuple[Output, ...]:
         """Where rows go out."""
         return tuple(op for op in self if isinstance(op, Output))
+
+    @property
+    def computes(self) -> tuple[Compute, ...]:
+        """Where rows become partials in the pane store."""
+        return tuple(op for op in self if isinstance(op, Compute))
 
     @cached_property
     def consumers(self) -> Mapping[str, tuple[Operator, ...]]:
@@ -115,6 +120,13 @@ Write letters, digits and underscores, starting with a letter, for example 'op_2
             "Write letters, digits and underscores, starting with a letter, "
             f"for example 'op_{letters.strip('_')}'.",
         )
+
+
+def label_of(name: str | None, kind: str) -> str:
+    """Return the name that was given, which must be a valid one, or else the operator's kind."""
+    if name is not None:
+        check_name(name)
+    return name or kind
 
 
 def _check_names(operators: tuple[Operator, ...]) -> None:

@@ -8,38 +8,63 @@ job that need the same part of an empty cache, on two executors, would both do i
 
 A sink of the user's own may read a batch twice, in part, or not at all. What it reads is kept, and
 filled by a job of ours: the watermark and the counts must not depend on how a sink is written.
+
+Windows cut a micro-batch into rounds: which windows close is known when the partials of the batch
+are written, so what reads complete windows runs in the round after.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 
 from penstock.topology.dag import Topology
-from penstock.topology.operators import DeadLetters, Operator, Output, PythonOperator
+from penstock.topology.operators import (
+    Compute,
+    Consolidate,
+    DeadLetters,
+    Operator,
+    Output,
+    PythonOperator,
+    Source,
+)
 
 ALL_SOURCES = "all sources"
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job: either fills the cache of a kept stream, or writes a sink.
+    """One job: it fills the cache of a kept stream, or ends in a sink or in the pane store.
 
-    ``name`` is the kept operator's or the sink's. ``operators`` are those whose work it does first.
+    ``name`` is the kept operator's, the sink's or the compute operator's. ``operators`` are those
+    whose work it does first. ``after`` are jobs of the same round.
     """
 
     name: str
     writes: bool
     operators: tuple[str, ...]
     after: tuple[str, ...]
+    round: int = 0
+
+
+def rounds(topology: Topology) -> dict[str, int]:
+    """Return the round in which every operator's rows come out."""
+    found: dict[str, int] = {}
+    for operator in topology:
+        latest = max((found[name] for name in operator.inputs), default=0)
+        found[operator.name] = latest + isinstance(operator, Consolidate)
+    return found
 
 
 def kept(topology: Topology) -> tuple[str, ...]:
     """Name the operators whose rows are kept while a batch runs, in topological order.
 
-    They are those that several read, and those that a sink reads of which nobody knows how often
-    it reads. With several sources Spark hands over their rows in one DataFrame; that is kept too.
+    They are those that several read, those that a later round reads, and those that a sink reads of
+    which nobody knows how often it reads. With several sources Spark hands over their rows in one
+    DataFrame; that is kept too.
     """
+    turn = rounds(topology)
     names = [ALL_SOURCES] if len(topology.sources) > 1 else []
     set_aside = {
         chain_end(topology, name)
@@ -48,13 +73,34 @@ def kept(topology: Topology) -> tuple[str, ...]:
         for name in operator.inputs
     }
     for operator in topology:
-        if not isinstance(operator, Output) and (
-            topology.is_fork(operator.name)
+        if isinstance(operator, Output | Compute):
+            continue
+        readers = topology.consumers[operator.name]
+        if (
+            len(readers) > 1
             or operator.name in set_aside
-            or any(_may_read_some(reader) for reader in topology.consumers[operator.name])
+            or any(_may_read_some(reader) for reader in readers)
+            or any(turn[reader.name] > turn[operator.name] for reader in readers)
         ):
             names.append(operator.name)
     return tuple(names)
+
+
+def dry_operators(topology: Topology, empty: Collection[str]) -> frozenset[str]:
+    """Name the operators that have nothing to read when those in ``empty`` give no rows.
+
+    One that also reads from elsewhere has, and then what is empty before it must be there too.
+    """
+    dry = set(empty)
+    for operator in topology:
+        if isinstance(operator, Consolidate):
+            continue  # the watermark may close windows also when no rows come
+        if operator.inputs and all(name in dry for name in operator.inputs):
+            dry.add(operator.name)
+    for operator in reversed(list(topology)):
+        if operator.name not in dry and not isinstance(operator, Consolidate):
+            dry.difference_update(operator.inputs)
+    return frozenset(dry)
 
 
 def _may_read_some(reader: Operator) -> bool:
@@ -73,11 +119,19 @@ def jobs(topology: Topology) -> tuple[Job, ...]:
     """Plan the jobs of a micro-batch, each after those that it waits for."""
     keeps = kept(topology)
     plain = [_job(topology, name, keeps, writes=False) for name in keeps]
-    plain += [_job(topology, out.name, keeps, writes=True) for out in topology.outputs]
+    ends = [op.name for op in topology if isinstance(op, Output | Compute)]
+    plain += [_job(topology, name, keeps, writes=True) for name in ends]
     led = {name: leader for name in keeps if (leader := _leader(topology, plain, name))}
     merged = {job.name: _merged(job, plain, led) for job in plain if job.name not in led}
     order = TopologicalSorter({name: job.after for name, job in merged.items()})
-    return tuple(merged[name] for name in order.static_order())
+    sorted_jobs = [merged[name] for name in order.static_order()]
+    return tuple(_within_round(job, merged) for job in sorted_jobs)
+
+
+def _within_round(job: Job, all_jobs: Mapping[str, Job]) -> Job:
+    """Leave out the jobs of earlier rounds, which are done before this one can start."""
+    after = tuple(name for name in job.after if all_jobs[name].round == job.round)
+    return replace(job, after=after)
 
 
 def _job(topology: Topology, name: str, keeps: tuple[str, ...], *, writes: bool) -> Job:
@@ -91,7 +145,7 @@ def _job(topology: Topology, name: str, keeps: tuple[str, ...], *, writes: bool)
         elif current not in operators:
             operators.append(current)
             queue.extend(_reads(topology, current))
-            if not topology[current].inputs and ALL_SOURCES in keeps:
+            if isinstance(topology[current], Source) and ALL_SOURCES in keeps:
                 after.add(ALL_SOURCES)
     order = [op.name for op in topology]
     return Job(
@@ -99,6 +153,7 @@ def _job(topology: Topology, name: str, keeps: tuple[str, ...], *, writes: bool)
         writes,
         tuple(sorted(operators, key=order.index)),
         tuple(each for each in keeps if each in after),
+        0 if name == ALL_SOURCES else rounds(topology)[name],
     )
 
 
@@ -106,14 +161,16 @@ def _reads(topology: Topology, name: str) -> tuple[str, ...]:
     operator = topology[name]
     if isinstance(operator, DeadLetters):
         return tuple({chain_end(topology, each): None for each in operator.inputs})
+    if isinstance(operator, Consolidate):
+        return ()  # it reads the pane store, not the rows of this round
     return operator.inputs
 
 
 def _leader(topology: Topology, plain: list[Job], name: str) -> str | None:
     """Choose the sink that fills the cache of ``name`` on its way, or None."""
+    turn = 0 if name == ALL_SOURCES else rounds(topology)[name]
     for job in plain:
-        sink = topology[job.name] if job.writes else None
-        if not isinstance(sink, Output) or not sink.reads_all:
+        if job.round != turn or not job.writes or not _reads_all(topology[job.name]):
             continue
         if job.after == (name,) and not _has_python(topology, job):
             reads = sum(_reads(topology, each).count(name) for each in job.operators)
@@ -121,6 +178,10 @@ def _leader(topology: Topology, plain: list[Job], name: str) -> str | None:
             if reads == 1 or name == ALL_SOURCES:
                 return job.name
     return None
+
+
+def _reads_all(end: Operator) -> bool:
+    return isinstance(end, Compute) or (isinstance(end, Output) and end.reads_all)
 
 
 def _has_python(topology: Topology, job: Job) -> bool:
@@ -135,4 +196,4 @@ def _merged(job: Job, plain: list[Job], led: dict[str, str]) -> Job:
     waits = [name for each in filled for name in by_name[each].after]
     waits += [name for name in job.after if name not in filled]
     after = dict.fromkeys(led.get(name, name) for name in waits)
-    return Job(job.name, job.writes, (*operators, *job.operators), tuple(after))
+    return replace(job, operators=(*operators, *job.operators), after=tuple(after))

@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from penstock.topology.schema import Schema
-from penstock.windows.durations import in_seconds, microseconds
+from penstock.windows.durations import in_seconds, in_words, microseconds
+from penstock.windows.panes import Panes
 from penstock.windows.watermark import Watermark
 
 OnError = Literal["fail", "dead_letter"]
+Emit = Literal["on_close", "every_batch"]
+Spans = Literal["start", "end", "each", "split"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +24,8 @@ class Operator:
     """A node of the topology.
 
     ``inputs`` are the names of the operators it reads from. ``time`` is the event-time column of
-    its output, or None where it has none.
+    its output, or None where it has none. Where rows span time, ``until`` is the column of the time
+    at which they end, and ``spans`` says in which windows they count.
     """
 
     kind: ClassVar[str] = "operator"
@@ -30,6 +34,8 @@ class Operator:
     schema: Schema
     inputs: tuple[str, ...] = ()
     time: str | None = None
+    until: str | None = None
+    spans: Spans = "start"
 
     @property
     def keeps_rows(self) -> bool:
@@ -53,13 +59,18 @@ class Source(Operator):
 
     data: Any
     watermark: Watermark | None = None
+    idle_after_seconds: float | None = None
 
     def describe(self) -> str:
         """Name the time column and the watermark."""
         if self.time is None:
             return "no event time"
         rule = self.watermark.describe() if self.watermark else "none"
-        return f"time {self.time}, watermark {rule}"
+        span = f" to {self.until}" if self.until else ""
+        idle = ""
+        if self.idle_after_seconds is not None:
+            idle = f", idle after {in_words(microseconds(self.idle_after_seconds))}"
+        return f"time {self.time}{span}, watermark {rule}{idle}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +165,60 @@ class Join(Operator):
         if self.refresh_seconds is not None:
             again = f", read again every {in_seconds(microseconds(self.refresh_seconds))}"
         return f"{self.how} on {', '.join(self.on)}{again}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compute(Operator):
+    """Partial results of a micro-batch's rows by pane and key: Enorm's compute.
+
+    ``aggregation`` is the engine's, ``rows`` the columns that go in as the engine wants them;
+    ``aggregates`` says it in the user's words, and ``state`` names the columns of a partial.
+    """
+
+    kind: ClassVar[str] = "compute"
+
+    keys: tuple[str, ...]
+    panes: Panes
+    rows: Any
+    aggregation: Any
+    aggregates: str
+    state: str
+
+    def describe(self) -> str:
+        """Show keys, aggregates and panes."""
+        by = f" by {', '.join(self.keys)}" if self.keys else ""
+        return f"{self.aggregates}{by}, panes of {in_words(self.panes.micros)}"
+
+    def state_signature(self) -> Mapping[str, str]:
+        """Name what the partials in the pane store depend on."""
+        return {
+            "keys": ", ".join(f"{key} {self.schema.type_of(key)}" for key in self.keys),
+            "windows": "; ".join(spec.spec.describe() for spec in self.panes.specs),
+            "partials": self.state,
+            "spans": self.spans,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Consolidate(Operator):
+    """Complete windows, merged from partials when the watermark closes them: Enorm's consolidate.
+
+    ``inputs`` is its compute operator. Its rows come out in the round after that one's.
+    ``returns`` is their schema as the engine wants it.
+    """
+
+    kind: ClassVar[str] = "consolidate"
+
+    panes: Panes
+    returns: Any
+    emit: Emit
+    plan: str = ""
+
+    def describe(self) -> str:
+        """Show the windows, when they come out, and how they are formed."""
+        windows = "; ".join(spec.spec.describe() for spec in self.panes.specs)
+        when = "when closed" if self.emit == "on_close" else "every batch"
+        return f"{windows}, {when}{f', {self.plan}' if self.plan else ''}"
 
 
 @dataclass(frozen=True, kw_only=True)

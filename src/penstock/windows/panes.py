@@ -6,7 +6,7 @@ the planners work with small whole numbers; see Elastic-PPQ, section 2.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
@@ -41,9 +41,9 @@ class PanedSpec:
         start = pane - (pane - self.offset) % self.slide
         return start + self.length
 
-    def ends(self, after: int, through: int) -> Iterator[int]:
-        """Yield the ends of windows in (after, through]."""
-        yield from range(self.first_end_after(after), through + 1, self.slide)
+    def ends(self, after: int, through: int) -> range:
+        """Return the ends of windows in (after, through]."""
+        return range(self.first_end_after(after), through + 1, self.slide)
 
 
 @dataclass(frozen=True, slots=True)

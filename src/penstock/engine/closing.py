@@ -1,0 +1,220 @@
+"""From a closing plan to DataFrames: the windows that come out, and the blocks that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from penstock.engine.aggregation import Aggregation
+from penstock.engine.changing import changing
+from penstock.engine.columns import (
+    IS_FINAL,
+    PANE,
+    SEGMENT,
+    SIGN,
+    TARGET,
+    WIDTH,
+    WINDOW,
+    WINDOW_NAME,
+)
+from penstock.engine.observations import Measures, count_rows
+from penstock.engine.pane_store import PaneStore
+from penstock.engine.piece_table import PieceTable, directory_of, looked_up
+from penstock.engine.schemas import quoted
+from penstock.engine.window_panes import windows_of_panes
+from penstock.engine.window_results import window_column
+from penstock.topology.operators import Compute, Consolidate
+from penstock.windows.consolidation import ClosingPlan, Merge, plan_closing
+from penstock.windows.rungs import Ladder
+from penstock.windows.segments import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """The results of one closing; ``finals`` says of each whether its window is closed."""
+
+    merges: tuple[Merge, ...]
+    finals: tuple[bool, ...]
+
+    @property
+    def table(self) -> PieceTable:
+        """The pieces of every result."""
+        return PieceTable(tuple(merge.pieces for merge in self.merges))
+
+
+class Closer:
+    """Forms the windows of one consolidate operator, and the blocks that are kept on the way."""
+
+    def __init__(
+        self, compute: Compute, consolidate: Consolidate, store: PaneStore, keys: tuple[str, ...]
+    ) -> None:
+        self._store = store
+        self._panes = compute.panes
+        self._aggregation: Aggregation = compute.aggregation
+        self._stored_keys = keys
+        self._names = dict(zip(keys, compute.keys, strict=True))
+        self._columns = [*keys, *compute.aggregation.state.names]
+        self._emits_early = consolidate.emit == "every_batch"
+        self._order = [field.name for field in consolidate.returns]
+        self._crossings = compute.spans == "each"
+        self._cached: DataFrame | None = None
+        self._targets = Targets((), ())
+
+    def windows(
+        self,
+        session: SparkSession,
+        plan: ClosingPlan | None,
+        segments: Sequence[Segment],
+        delta: Segment | None,
+        closed: int | None,
+    ) -> DataFrame | None:
+        """Return the windows that come out of a batch, None where there are none.
+
+        ``plan`` is for those that close. Where open ones are wanted too, they are those that
+        ``delta``, the partials of this batch, changed; ``closed`` is how far windows are closed.
+        """
+        early = self._early_plan(segments, delta, closed)
+        if (plan and plan.is_bulk) or (early and early.is_bulk):
+            return self._in_bulk(session, plan, early, segments, delta)
+        merges = (*(plan.merges if plan else ()), *(early.merges if early else ()))
+        if not merges:
+            return None
+        is_final = len(plan.merges) if plan else 0
+        self._targets = Targets(merges, tuple(n < is_final for n in range(len(merges))))
+        results = self._merged(session, delta)
+        if plan and plan.keeps:
+            self._cached = results = results.persist(StorageLevel.MEMORY_AND_DISK)
+        if all(merge.spec is None for merge in merges):
+            return None
+        return self._shown(self._emitted(results))
+
+    def keep(self, number: int) -> int:
+        """Write the blocks of the last closing that are kept; return their rows."""
+        assert self._cached is not None
+        merges = self._targets.merges
+        kept = self._cached.filter(looked_up(merge.keep for merge in merges)).select(
+            looked_up(merge.start for merge in merges).alias(PANE),
+            looked_up(merge.end - merge.start for merge in merges).cast("int").alias(WIDTH),
+            *[F.col(name) for name in self._columns],
+        )
+        measures, kept = Measures.on(kept, count_rows())
+        self._store.write(number, kept)
+        return int(measures.wait()[0])
+
+    def release(self) -> None:
+        """Free what was kept in memory for several readers."""
+        if self._cached is not None:
+            self._cached.unpersist(blocking=False)
+            self._cached = None
+
+    def _early_plan(
+        self, segments: Sequence[Segment], delta: Segment | None, closed: int | None
+    ) -> ClosingPlan | None:
+        """Plan the open windows that this batch's partials changed."""
+        if not self._emits_early or delta is None:
+            return None
+        last = max(spec.last_end_with(delta.end - 1) for spec in self._panes.specs)
+        after = delta.first if closed is None else max(closed, delta.first)
+        plan = plan_closing(self._panes, segments, Ladder(), after, last, crossings=self._crossings)
+        changed = [m for m in plan.merges if m.start < delta.end and delta.first < m.end]
+        return replace(plan, merges=tuple(changed))
+
+    def _merged(self, session: SparkSession, delta: Segment | None) -> DataFrame:
+        table = self._targets.table
+        rows = table.assigned(self._store.read(session, table.directories), keep=(SEGMENT,))
+        groups = [TARGET, *self._stored_keys]
+        if table.subtracts:
+            return self._aggregation.subtracted(rows.drop(SEGMENT), groups, SIGN)
+        results = self._aggregation.merged(rows.drop(SIGN, SEGMENT), groups)
+        if all(self._targets.finals):
+            return results
+        assert delta is not None
+        touched = rows.filter(F.col(SEGMENT) == directory_of(delta.name)).select(*groups).distinct()
+        return _those_changed(results, touched, groups, looked_up(self._targets.finals))
+
+    def _emitted(self, results: DataFrame) -> DataFrame:
+        merges = self._targets.merges
+        if any(merge.spec is None for merge in merges):
+            results = results.filter(looked_up(merge.spec is not None for merge in merges))
+        finished = self._aggregation.finished(results, [TARGET, *self._stored_keys])
+        starts = looked_up(self._panes.start_micros(merge.start) for merge in merges)
+        ends = looked_up(self._panes.start_micros(merge.end) for merge in merges)
+        added = {WINDOW: window_column(starts, ends)}
+        if len(self._panes.specs) > 1:
+            names = F.array(*[F.lit(spec.spec.name) for spec in self._panes.specs])
+            spec = looked_up((merge.spec or 0) + 1 for merge in merges)
+            added[WINDOW_NAME] = F.element_at(names, spec.cast("int"))
+        if self._emits_early:
+            added[IS_FINAL] = looked_up(self._targets.finals)
+        return finished.withColumns(added)
+
+    def _in_bulk(
+        self,
+        session: SparkSession,
+        plan: ClosingPlan | None,
+        early: ClosingPlan | None,
+        segments: Sequence[Segment],
+        delta: Segment | None,
+    ) -> DataFrame | None:
+        """Form windows by arithmetic: there are too many to name each."""
+        parts = []
+        if plan is not None:
+            parts.append(self._all_between(session, segments, plan.after, plan.through, None))
+        if early is not None:
+            parts.append(self._all_between(session, segments, early.after, early.through, delta))
+        rows = parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
+        return self._shown(rows)
+
+    def _all_between(
+        self,
+        session: SparkSession,
+        segments: Sequence[Segment],
+        after: int | None,
+        through: int,
+        changed_by: Segment | None,
+    ) -> DataFrame:
+        groups = [WINDOW, *([WINDOW_NAME] if len(self._panes.specs) > 1 else [])]
+        groups += self._stored_keys
+        runs = [directory_of(segment.name) for segment in segments if segment.is_delta]
+        results = self._windows_of(session, runs, after, through)
+        if changed_by is not None:
+            touched = self._windows_of(session, [directory_of(changed_by.name)], after, through)
+            results = _those_changed(results, touched.select(*groups), groups, F.lit(False))
+        finished = self._aggregation.finished(results, groups)
+        return finished.withColumn(IS_FINAL, F.lit(changed_by is None))
+
+    def _windows_of(
+        self, session: SparkSession, directories: Sequence[int], after: int | None, through: int
+    ) -> DataFrame:
+        pane = F.col(PANE)
+        return windows_of_panes(
+            self._store.read(session, directories).filter(F.col(WIDTH) <= 1).drop(SEGMENT),
+            self._panes,
+            self._aggregation,
+            self._stored_keys,
+            None if after is None else changing(after, pane),
+            changing(through, pane),
+        )
+
+    def _shown(self, rows: DataFrame) -> DataFrame:
+        return rows.withColumnsRenamed(self._names).select(
+            *[F.col(quoted(name)) for name in self._order]
+        )
+
+
+def _those_changed(
+    results: DataFrame, touched: DataFrame, groups: Sequence[str], always: Column
+) -> DataFrame:
+    """Keep the results that are among those touched, and those that are wanted always."""
+    renamed = touched.toDF(*[f"{name}_touched" for name in groups])
+    same = F.lit(True)
+    for name in groups:
+        same = same & results[name].eqNullSafe(renamed[f"{name}_touched"])
+    marked = results.join(renamed, same, "left")
+    first = F.col(f"{groups[0]}_touched")
+    kept = marked.filter(first.isNotNull() | always)
+    return kept.select(*[F.col(name) for name in results.columns])

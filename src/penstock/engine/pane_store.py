@@ -1,0 +1,64 @@
+"""The pane store: partials in columnar files, one directory for every time something was written.
+
+A directory counts when the commit log names its segment, and not before: a try that failed leaves
+one which the next try overwrites, and opening the store sweeps away what no record names. Nothing
+is listed or kept in memory but the segments of the newest record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import IntegerType, LongType, StructField, StructType
+
+from penstock.engine.columns import PANE, SEGMENT, WIDTH
+from penstock.sinks.filesystem import HadoopFiles
+
+# A directory that is not whole is never read, so files may appear in it one by one.
+_WRITE_OPTIONS = {
+    "mapreduce.fileoutputcommitter.algorithm.version": "2",
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+}
+
+
+class PaneStore:
+    """The partials of one windowed operator, in directories numbered by the caller.
+
+    Columns: where an entry starts and how many panes it holds, the keys, and the state of the
+    aggregates. The number of its directory comes with every row that is read.
+    """
+
+    def __init__(self, files: HadoopFiles, directory: str, columns: StructType) -> None:
+        self._files = files
+        self._directory = directory
+        place = [StructField(PANE, LongType()), StructField(WIDTH, IntegerType())]
+        self.columns = StructType([*place, *columns.fields])
+        self._readable = StructType([*self.columns.fields, StructField(SEGMENT, LongType())])
+
+    def write(self, number: int, df: DataFrame) -> None:
+        """Write one directory whole, in the place of what was there."""
+        df.write.mode("overwrite").options(**_WRITE_OPTIONS).parquet(self._path(number))
+
+    def read(self, session: SparkSession, numbers: Iterable[int]) -> DataFrame:
+        """Return the rows of some directories."""
+        reader = session.read.schema(self._readable).option("basePath", self._directory)
+        return reader.parquet(*[self._path(number) for number in numbers])
+
+    def size_bytes(self, number: int) -> int:
+        """Return the length of all files of a directory."""
+        return self._files.directory_bytes(self._path(number))
+
+    def delete(self, number: int) -> None:
+        """Delete a directory."""
+        self._files.delete(self._path(number), recursive=True)
+
+    def sweep(self, live: set[int]) -> None:
+        """Delete the directories that no record names."""
+        for name in self._files.list(self._directory):
+            number = name.removeprefix(f"{SEGMENT}=")
+            if number.isdigit() and int(number) not in live:
+                self.delete(int(number))
+
+    def _path(self, number: int) -> str:
+        return f"{self._directory}/{SEGMENT}={number}"

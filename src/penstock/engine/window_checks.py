@@ -1,0 +1,100 @@
+"""What can be wrong with windows as the user wrote them, told before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.errors import TopologyError
+from penstock.topology.operators import Operator, Source
+from penstock.topology.schema import Schema
+from penstock.windows.specs import WindowSpec
+
+SPANS = ("start", "end", "each", "split")
+
+
+def time_columns(operator: str, time: Any) -> tuple[Any, str | None]:
+    """Return the column of a row's time, and of its end where rows span time."""
+    if not isinstance(time, tuple | list):
+        return time, None
+    if len(time) != 2 or not all(isinstance(name, str) for name in time):
+        raise TopologyError(
+            operator, f"time is {time!r}", "Write time='ts', or time=('start', 'end')."
+        )
+    return time[0], time[1]
+
+
+def check_spans(operator: str, spans: Any, until: str | None) -> None:
+    """Refuse an unknown way to count rows that span time, and one where none do."""
+    if spans not in SPANS:
+        raise TopologyError(operator, f"spans is {spans!r}", f"Write one of {', '.join(SPANS)}.")
+    if spans != "start" and until is None:
+        raise TopologyError(
+            operator,
+            f"spans={spans!r} needs rows with a start and an end",
+            "Write Stream.read(df, time=('start', 'end'), ...).",
+        )
+
+
+def group_keys(operator: str, schema: Schema, columns: Sequence[Any]) -> tuple[str, ...]:
+    """Return the columns to group by, which must be there."""
+    if not columns:
+        raise TopologyError(
+            operator,
+            "there are no columns to group by",
+            "Write group_by('user'), or window(...) without it for one result over all rows.",
+        )
+    for column in columns:
+        if not isinstance(column, str) or column not in schema:
+            raise TopologyError(
+                operator,
+                f"{column!r} is no column of this stream",
+                f"Columns here: {', '.join(schema.names)}; make others with select(...).",
+            )
+    return tuple(dict.fromkeys(columns))
+
+
+def check_window(
+    operator: str,
+    of: Operator,
+    upstream: Sequence[Operator],
+    specs: Sequence[Any],
+    emit: Any,
+    spans: Any,
+) -> None:
+    """Refuse windows over a stream without time or watermark, and specs that are none."""
+    for spec in specs:
+        if not isinstance(spec, WindowSpec):
+            raise TopologyError(
+                operator,
+                f"a {type(spec).__name__} is no window",
+                "Write window(ps.tumbling('10 minutes')) or ps.sliding('1 hour', '1 minute').",
+            )
+    if of.time is None:
+        raise TopologyError(
+            operator,
+            f"'{of.name}' has no event-time column",
+            "Write Stream.read(df, time='ts', watermark='10 seconds') and keep that column "
+            "in every select and map on the way.",
+        )
+    if any(op.watermark is None for op in upstream if isinstance(op, Source)):
+        raise TopologyError(
+            operator,
+            "a source before it has no watermark, so no window would ever close",
+            "Write Stream.read(df, time='ts', watermark='10 seconds').",
+        )
+    if emit not in ("on_close", "every_batch"):
+        raise TopologyError(
+            operator, f"emit is {emit!r}", "Write emit='on_close' or emit='every_batch'."
+        )
+    check_spans(operator, spans, of.until)
+
+
+def check_reduce(operator: str, spans: str) -> None:
+    """Refuse to share rows by overlap where only the user's own code could do so."""
+    if spans == "split":
+        raise TopologyError(
+            operator,
+            "rows can't be shared by overlap with an aggregate of your own",
+            "Write window(..., spans='each'), or aggregate(...) with count, sum or avg.",
+        )

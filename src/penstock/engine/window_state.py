@@ -1,0 +1,40 @@
+"""What a windowed operator leaves in the commit record for the next micro-batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.windows.segments import Segment
+from penstock.windows.sharing import SharingState
+
+
+@dataclass(frozen=True, slots=True)
+class WindowState:
+    """The segments that the pane store holds, and how far windows are closed.
+
+    ``closed`` is the pane boundary up to which windows came out, None before there was a watermark.
+    ``sharing`` is the memory of the decision between split and combined.
+    """
+
+    segments: tuple[Segment, ...] = ()
+    closed: int | None = None
+    sharing: SharingState = field(default_factory=SharingState)
+
+    def to_json(self) -> dict[str, Any]:
+        """Write it as plain JSON values."""
+        return {
+            "segments": [segment.to_json() for segment in self.segments],
+            "closed": self.closed,
+            "sharing": self.sharing.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> WindowState:
+        """Read what ``to_json`` wrote; a wrong document is a KeyError, TypeError or ValueError."""
+        closed = document["closed"]
+        if closed is not None and type(closed) is not int:
+            raise TypeError(f"closed is {closed!r}")
+        segments = tuple(Segment.from_json(each) for each in document["segments"])
+        return cls(segments, closed, SharingState.from_json(document["sharing"]))

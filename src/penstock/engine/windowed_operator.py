@@ -1,0 +1,261 @@
+"""One windowed operator at run time: partials in, complete windows out, the pane store between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from penstock.engine.closing import Closer
+from penstock.engine.compactor import Compactor
+from penstock.engine.pane_store import PaneStore
+from penstock.engine.partials import PartialCounts, PartialFrame, Partials
+from penstock.engine.piece_table import directory_of
+from penstock.engine.stage_times import JobTimes
+from penstock.engine.window_state import WindowState
+from penstock.journal.events import (
+    KnownEvent,
+    PanesStored,
+    RowsLate,
+    WindowPlanChanged,
+    WindowsClosed,
+)
+from penstock.sinks.filesystem import HadoopFiles
+from penstock.topology.operators import Compute, Consolidate
+from penstock.windows.compaction import compaction
+from penstock.windows.consolidation import ClosingPlan, plan_closing
+from penstock.windows.ladder import choose_ladder
+from penstock.windows.ladder_costs import Sizes
+from penstock.windows.retention import expired
+from penstock.windows.rungs import Ladder
+from penstock.windows.segments import Segment
+from penstock.windows.sharing import BatchPartials, SharingDecision, SharingRule
+
+LADDER_PERIOD = 32
+_DELTA, _KEPT, _COMPACTED, _KINDS = 0, 1, 2, 3
+
+
+class WindowedOperator:
+    """Runs one compute operator and its consolidate.
+
+    ``state`` is what the newest commit says; ``next_state`` what the running batch will commit.
+    """
+
+    def __init__(
+        self,
+        compute: Compute,
+        consolidate: Consolidate,
+        files: HadoopFiles,
+        checkpoint: str,
+        state: WindowState | None,
+        on_failure: Callable[[str], None],
+    ) -> None:
+        self.compute = compute
+        self.consolidate = consolidate
+        self.partials = Partials(compute)
+        self.state = self.next_state = state or WindowState()
+        self._panes = compute.panes
+        self._crossings = compute.spans == "each"
+        directory = f"{checkpoint}/panes/{compute.name}"
+        self._store = PaneStore(files, directory, self.partials.columns)
+        self._store.sweep({directory_of(segment.name) for segment in self.state.segments})
+        self._closer = Closer(compute, consolidate, self._store, self.partials.keys)
+        self._compactor = Compactor(
+            self._store, compute.aggregation, self.partials.keys, on_failure
+        )
+        self._session: SparkSession | None = None
+        self.ladder = Ladder()
+        self._told = self.ladder
+        self._ladder_age = LADDER_PERIOD
+        self._sharing = SharingRule()
+        self._reads_per_partial = 1.0
+        self.frame: PartialFrame | None = None
+        self.counts = PartialCounts()
+        self.plan: ClosingPlan | None = None
+
+    @property
+    def is_split(self) -> bool:
+        """Whether partials are made where the rows are, with no exchange."""
+        return self.state.sharing.mode == "split"
+
+    def frame_of(self, df: DataFrame) -> PartialFrame:
+        """Return the partials of a batch's rows, to be written by ``write``."""
+        self.frame = self.partials.of(df, self.state.closed, is_split=self.is_split)
+        return self.frame
+
+    def boundary(self) -> Column:
+        """Return the pane boundary up to which windows were closed when the batch came."""
+        return self.partials.boundary(self.state.closed)
+
+    def write(self, df: DataFrame, batch_id: int) -> None:
+        """Write the partials of a batch, in the place of those that a failed try left."""
+        self._store.write(batch_id * _KINDS + _DELTA, df)
+
+    def close(
+        self,
+        session: SparkSession,
+        batch_id: int,
+        low_micros: int | None,
+        places: Sequence[DataFrame],
+    ) -> DataFrame | None:
+        """Form the windows that the watermark closes; keeps what the plan says is worth it.
+
+        Returns None where no window comes out.
+        """
+        self._session = session
+        delta = self._delta(batch_id, places)
+        segments = (*self.state.segments, *([delta] if delta else []))
+        before = self.state.closed
+        through = None if low_micros is None else self._panes.boundary(low_micros)
+        if before is not None:
+            through = before if through is None else max(before, through)
+        self.plan = self._planned(segments, before, through)
+        results = self._closer.windows(session, self.plan, segments, delta, through)
+        if self.plan is not None and self.plan.keeps:
+            segments = (*segments, *self._keep(self.plan, batch_id))
+        gone = set(expired(self._panes, segments, self.ladder, through))
+        live = tuple(each for each in segments if each.name not in gone)
+        self.next_state = replace(self.state, segments=live, closed=through)
+        return results
+
+    def before_commit(self) -> None:
+        """Take in what was compacted in the meantime."""
+        compacted = self._compactor.take()
+        if compacted is not None:
+            segments = compacted.applied(self.next_state.segments)
+            gone = set(expired(self._panes, segments, self.ladder, self.next_state.closed))
+            live = tuple(each for each in segments if each.name not in gone)
+            self.next_state = replace(self.next_state, segments=live)
+
+    def committed(self, batch_id: int, *, has_time: bool) -> None:
+        """Adopt the new state, delete what it no longer names, and compact where it pays."""
+        before = {directory_of(segment.name) for segment in self.state.segments}
+        after = {directory_of(segment.name) for segment in self.next_state.segments}
+        for number in sorted(before - after):
+            self._store.delete(number)
+        self.state = self.next_state
+        self.frame = None
+        if has_time and self._session is not None and not self._compactor.is_busy:
+            plan = compaction(
+                self._panes,
+                self.state.segments,
+                self.ladder,
+                self.state.closed,
+                crossings=self._crossings,
+            )
+            if plan is not None:
+                self._compactor.start(self._session, plan, batch_id * _KINDS + _COMPACTED)
+
+    def observe(self, batch_id: int, times: JobTimes) -> SharingDecision | None:
+        """Weigh split against combined by what a batch showed; the next one runs as decided."""
+        counts = self.counts
+        if not times.tasks:
+            return None
+        combined = None if self.is_split else counts.partials
+        batch = BatchPartials(
+            rows=counts.rows,
+            tasks=times.tasks,
+            task_partials=counts.partials if self.is_split else times.exchanged_rows,
+            combined_partials=combined,
+            reads=self._reads_per_partial,
+        )
+        sharing, decision = self._sharing.observe(self.state.sharing, batch)
+        self.state = self.next_state = replace(self.state, sharing=sharing)
+        return decision
+
+    def events(self, batch_id: int, results: int) -> Iterator[KnownEvent]:
+        """Yield what the journal should know of the batch; ``results`` windows' rows came out."""
+        name = self.consolidate.name
+        if self.counts.late_rows:
+            yield RowsLate(batch_id, name, self.counts.late_rows)
+        if self.plan is not None:
+            yield WindowsClosed(batch_id, name, self._windows_closed(self.plan), results)
+        if self.ladder != self._told:
+            self._told = self.ladder
+            plan = self.ladder.describe(self._panes)
+            yield WindowPlanChanged(batch_id, name, f"keeps {plan}", self.ladder.reason)
+        segments = self.state.segments
+        oldest = min((segment.first for segment in segments), default=0)
+        age = self.state.closed - oldest if segments and self.state.closed is not None else 0
+        yield PanesStored(
+            batch_id=batch_id,
+            operator=name,
+            segments=len(segments),
+            rows=sum(segment.rows for segment in segments),
+            bytes=sum(segment.bytes for segment in segments),
+            age_seconds=max(0, age) * self._panes.micros / 1e6,
+        )
+
+    def _windows_closed(self, plan: ClosingPlan) -> int:
+        if not plan.is_bulk:
+            return sum(merge.spec is not None for merge in plan.merges)
+        oldest = min(piece.first for piece in plan.reads)
+        after = oldest if plan.after is None else max(oldest, plan.after)
+        return sum(len(spec.ends(after, plan.through)) for spec in self._panes.specs)
+
+    def release(self) -> None:
+        """Free what was kept in memory while the batch ran."""
+        self._closer.release()
+
+    def stop(self) -> None:
+        """Break off what runs beside the query."""
+        self._compactor.stop(self._session)
+
+    def _delta(self, batch_id: int, places: Sequence[DataFrame]) -> Segment | None:
+        self.counts = self.frame.counts(places) if self.frame else PartialCounts()
+        if not self.counts.partials:
+            return None
+        number = batch_id * _KINDS + _DELTA
+        return Segment(
+            name=str(number),
+            first=self.counts.first,
+            end=self.counts.end,
+            width=1,
+            through=batch_id,
+            is_delta=True,
+            rows=self.counts.partials,
+            bytes=self._store.size_bytes(number),
+        )
+
+    def _planned(
+        self, segments: tuple[Segment, ...], before: int | None, through: int | None
+    ) -> ClosingPlan | None:
+        if through is None or through == before:
+            return None
+        self._choose_ladder(segments)
+        plan = plan_closing(
+            self._panes, segments, self.ladder, before, through, crossings=self._crossings
+        )
+        if plan.merges and before is not None:
+            # Each pane that the watermark passes was read this often, on average.
+            self._reads_per_partial = plan.inputs / (through - before)
+        return None if plan.is_empty else plan
+
+    def _choose_ladder(self, segments: tuple[Segment, ...]) -> None:
+        """Look now and then whether other blocks are worth keeping, as sizes are now."""
+        self._ladder_age += 1
+        if self._ladder_age < LADDER_PERIOD:
+            return
+        self._ladder_age = 0
+        self.ladder = choose_ladder(
+            self._panes,
+            Sizes.measured(segments),
+            invertible=self.compute.aggregation.invertible and not self._crossings,
+            current=None if self.ladder.is_empty else self.ladder,
+        )
+
+    def _keep(self, plan: ClosingPlan, batch_id: int) -> list[Segment]:
+        number = batch_id * _KINDS + _KEPT
+        rows = self._closer.keep(number)
+        size = self._store.size_bytes(number)
+        entries = sum(kept.entries for kept in plan.keeps)
+        return [
+            kept.segment(
+                f"{number}.{position}",
+                batch_id,
+                rows * kept.entries // entries,
+                size * kept.entries // entries,
+            )
+            for position, kept in enumerate(plan.keeps)
+        ]

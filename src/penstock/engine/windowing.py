@@ -1,0 +1,144 @@
+"""All windowed operators of a query, and the watermarks that close their windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.engine.commit_log import CommitRecord
+from penstock.engine.stage_times import JobTimes
+from penstock.engine.window_state import WindowState
+from penstock.engine.windowed_operator import WindowedOperator
+from penstock.journal.events import KnownEvent, WindowPlanChanged
+from penstock.sinks.filesystem import HadoopFiles
+from penstock.topology.dag import Topology
+from penstock.topology.jobs import rounds
+from penstock.topology.operators import Compute, Consolidate, LateRows, Source
+from penstock.windows.marks import advance_all, lowest, restarted
+from penstock.windows.watermark import Mark, Seen
+
+
+@dataclass(slots=True)
+class Watermarks:
+    """Where the watermarks stand: those of the sources, and of the operators that look at one.
+
+    An operator's is the lowest of the sources before it.
+    """
+
+    marks: Mapping[str, Mark]
+    lows: Mapping[str, int | None]
+
+
+class Windowing:
+    """Moves watermarks on, closes windows, and hands both to the commit log."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        files: HadoopFiles,
+        checkpoint: str,
+        record: CommitRecord | None,
+        clock: Callable[[], float],
+        on_failure: Callable[[str], None],
+    ) -> None:
+        self._topology = topology
+        self._clock = clock
+        self._turns = rounds(topology)
+        marks = restarted(record.marks, clock()) if record else {}
+        self.committed = Watermarks(marks, record.lows if record else {})
+        self.running = self.committed
+        states = record.windows if record else {}
+        self.operators = {
+            compute.name: WindowedOperator(
+                compute,
+                self._consolidate(compute),
+                files,
+                checkpoint,
+                states.get(compute.name),
+                on_failure,
+            )
+            for compute in topology.computes
+        }
+        self._before = {
+            operator.name: self._sources_before(operator.name)
+            for operator in topology
+            if isinstance(operator, Compute | LateRows)
+        }
+
+    def advance(self, seen: Mapping[str, Seen]) -> None:
+        """Move the watermarks on, by what the batch showed of its sources."""
+        now = self._clock()
+        rules = {s.name: s.watermark for s in self._topology.sources if s.watermark is not None}
+        marks = advance_all(rules, self.committed.marks, seen, now)
+        lows = {
+            name: lowest(
+                {source.name: marks.get(source.name, Mark()) for source in sources},
+                {source.name: source.idle_after_seconds for source in sources},
+                now,
+                self.committed.lows.get(name),
+            )
+            for name, sources in self._before.items()
+        }
+        self.running = Watermarks(marks, lows)
+
+    def close(
+        self, turn: int, session: SparkSession, batch_id: int, places: Sequence[DataFrame]
+    ) -> Iterator[tuple[str, DataFrame | None]]:
+        """Close windows of the compute operators of one round.
+
+        Yields each consolidate operator with its complete windows, None where there are none.
+        """
+        for name, operator in self.operators.items():
+            if self._turns[name] == turn:
+                low = self.running.lows[name]
+                yield operator.consolidate.name, operator.close(session, batch_id, low, places)
+
+    def partials(self) -> dict[str, int]:
+        """Return how many partials each compute operator made of the batch."""
+        return {name: each.counts.partials for name, each in self.operators.items()}
+
+    def states(self) -> dict[str, WindowState]:
+        """Return what the batch leaves for the next one."""
+        for operator in self.operators.values():
+            operator.before_commit()
+        return {name: operator.next_state for name, operator in self.operators.items()}
+
+    def release(self) -> None:
+        """Free what was kept in memory while the batch ran."""
+        for operator in self.operators.values():
+            operator.release()
+
+    def has_committed(self, batch_id: int, *, has_time: bool) -> None:
+        """Adopt what the batch made of the state, now that it is committed.
+
+        ``has_time`` says whether there is time for work that can wait.
+        """
+        self.committed = self.running
+        for operator in self.operators.values():
+            operator.committed(batch_id, has_time=has_time)
+
+    def events(
+        self, batch_id: int, times: Mapping[str, JobTimes], rows: Mapping[str, int]
+    ) -> Iterator[KnownEvent]:
+        """Weigh how windows are formed by what the batch showed; yield what the journal keeps."""
+        for name, operator in self.operators.items():
+            yield from operator.events(batch_id, rows.get(operator.consolidate.name, 0))
+            decision = operator.observe(batch_id, times.get(name, JobTimes()))
+            if decision is not None and decision.is_switch:
+                shown = operator.consolidate.name
+                yield WindowPlanChanged(batch_id, shown, decision.mode, decision.reason)
+
+    def stop(self) -> None:
+        """Break off what runs beside the query."""
+        for operator in self.operators.values():
+            operator.stop()
+
+    def _consolidate(self, compute: Compute) -> Consolidate:
+        (reader,) = self._topology.consumers[compute.name]
+        assert isinstance(reader, Consolidate)
+        return reader
+
+    def _sources_before(self, name: str) -> tuple[Source, ...]:
+        return tuple(op for op in self._topology.upstream(name) if isinstance(op, Source))

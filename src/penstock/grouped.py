@@ -1,0 +1,126 @@
+"""Streams that are grouped and cut into windows, on their way to aggregates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.types import StructType
+
+from penstock.aggregate import Aggregate
+from penstock.branch import Branch
+from penstock.engine import window_checks
+from penstock.engine.aggregation import Aggregation, SqlAggregation
+from penstock.engine.columns import WINDOW
+from penstock.engine.pane_rows import SHARE
+from penstock.engine.schemas import check_columns, prototype, schema_of
+from penstock.engine.user_aggregation import UserAggregation
+from penstock.engine.window_results import result_type
+from penstock.topology.dag import label_of
+from penstock.topology.operators import Compute, Consolidate, Emit, Spans
+from penstock.windows.aggregates import WindowAggregate
+from penstock.windows.ladder import choose_ladder
+from penstock.windows.ladder_costs import Sizes
+from penstock.windows.panes import paned
+from penstock.windows.specs import WindowSpec
+
+ASSUMED_KEYS = 1_000
+
+if TYPE_CHECKING:
+    from penstock.stream import Stream
+
+
+class Grouped:
+    """A stream with the columns by which its windows are aggregated."""
+
+    def __init__(self, stream: Stream, keys: tuple[str, ...]) -> None:
+        self._stream = stream
+        self._keys = keys
+
+    def window(
+        self, *specs: WindowSpec, emit: Emit = "on_close", spans: Spans | None = None
+    ) -> Windowed:
+        """Cut the stream into windows for every key; see ``Stream.window``."""
+        return Windowed(self._stream, self._keys, specs, emit, spans)
+
+
+class Windowed:
+    """A stream cut into windows, of which nothing is computed yet."""
+
+    def __init__(
+        self,
+        stream: Stream,
+        keys: tuple[str, ...],
+        specs: tuple[WindowSpec, ...],
+        emit: Emit,
+        spans: Spans | None,
+    ) -> None:
+        operator = stream._operator
+        self._spans = operator.spans if spans is None else spans
+        upstream = [branch._operator for branch in stream._upstream()]
+        window_checks.check_window("window", operator, upstream, specs, emit, self._spans)
+        self._stream = stream
+        self._keys = keys
+        self._emit = emit
+        self._panes = paned(specs)
+
+    def aggregate(self, *, name: str | None = None, **aggregates: WindowAggregate) -> Stream:
+        """Aggregate every window: ``aggregate(n=count(), mean=avg("rate"))``.
+
+        Columns that come out: ``window`` (its start and end), ``window_name`` where there are
+        several windows, the columns of ``group_by``, and one for every aggregate.
+        """
+        label = label_of(name, "windows")
+        empty = self._stream._prototype
+        share = SHARE if self._spans == "split" else None
+        time = self._stream._operator.time
+        resolved = SqlAggregation.resolve(label, aggregates, empty, time, share)
+        said = ", ".join(f"{key}={each.describe()}" for key, each in aggregates.items())
+        return self._consolidated(label, name, resolved, said)
+
+    def reduce(self, aggregate: Aggregate, *, name: str | None = None) -> Stream:
+        """Aggregate every window with an ``Aggregate`` of the user's own."""
+        label = label_of(name, "windows")
+        window_checks.check_reduce(label, self._spans)
+        resolved = UserAggregation.resolve(label, aggregate, self._stream._prototype)
+        return self._consolidated(label, name, resolved, type(aggregate).__name__)
+
+    def _consolidated(
+        self, label: str, name: str | None, aggregation: Aggregation, said: str
+    ) -> Stream:
+        stream, operator = self._stream, self._stream._operator
+        keys = [stream.schema[key] for key in self._keys]
+        partials = StructType([*keys, *aggregation.state.fields])
+        compute = Compute(
+            name=f"{label}_partials",
+            schema=schema_of(partials),
+            keys=self._keys,
+            panes=self._panes,
+            time=operator.time,
+            until=operator.until,
+            spans=self._spans,
+            rows=stream.schema,
+            aggregation=aggregation,
+            aggregates=said,
+            state=aggregation.state.simpleString(),
+        )
+        struct = result_type(self._panes, keys, aggregation.schema, self._emit)
+        check_columns(label, struct, "Rename the key or the aggregate")
+        consolidate = Consolidate(
+            name=label,
+            schema=schema_of(struct),
+            time=WINDOW,
+            panes=self._panes,
+            returns=struct,
+            emit=self._emit,
+            plan=self._plan(aggregation),
+        )
+        branch = Branch(compute, [stream], is_named=name is not None)
+        session = stream._prototype.sparkSession
+        made = type(stream)
+        return made(consolidate, prototype(session, struct), [branch], is_named=name is not None)
+
+    def _plan(self, aggregation: Aggregation) -> str:
+        """Say how windows would be formed if panes had some keys; a run plans by what it meets."""
+        sizes = Sizes(ASSUMED_KEYS)
+        ladder = choose_ladder(self._panes, sizes, invertible=aggregation.invertible)
+        return f"with {ASSUMED_KEYS:,} keys: {ladder.reason}"
