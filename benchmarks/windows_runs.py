@@ -1,4 +1,4 @@
-"""One run of one case, by Penstock or by Spark alone, in a process of its own."""
+"""One run of one case, by Penstock or by Spark alone, from an empty checkpoint."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
-from windows_memory import cpu_seconds
 from windows_cases import EPOCH_SECONDS, WATERMARK, Case, Span, stream
 
 import penstock as ps
@@ -27,177 +26,210 @@ LOOK_EVERY_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Checksum:
-    """What came out for the windows that end in the stretch of time that all ways have closed."""
-
-    rows: int
-    counted: int
-    summed: float
-    largest: float
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """The micro-batches of one run: milliseconds of each, oldest first, and where they went."""
-
-    way: str
-    batch_ms: list[float]
-    cpu_ms: float
-    empty_batches: int
-    durations_ms: dict[str, float]
-    steps_ms: dict[str, float] = field(default_factory=dict)
-    checksum: Checksum | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the run as it goes from process to process."""
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
 class Setting:
-    """How a case is run."""
+    """How a case is run; the first half of the micro-batches warms up."""
 
     case: Case
     batches: int
     sink: str = "parquet"
-    shuffle_partitions: int = 2
     master: str = "local[2]"
+    shuffle_partitions: int = 2
+
+    @property
+    def warm_up(self) -> int:
+        """How many micro-batches are left out."""
+        return self.batches // 2
 
 
-def session(setting: Setting) -> SparkSession:
-    """Start Spark with its defaults but for the heap and the number of shuffle partitions."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one run took: milliseconds of every measured micro-batch, and where they went.
+
+    ``durations_ms`` are Spark's names, ``steps_ms`` those of Penstock, both medians. ``results``
+    is the number of rows that came out, their counts, sums and largest values, up to a time that
+    every way has passed.
+    """
+
+    batch_ms: list[float]
+    cpu_ms: float
+    empty_batches: int
+    durations_ms: Mapping[str, float]
+    steps_ms: Mapping[str, float] = field(default_factory=dict)
+    results: list[float] = field(default_factory=list)
+
+
+def session(setting: Setting, **more: str) -> SparkSession:
+    """Start Spark with its defaults, but for the heap and the number of shuffle partitions."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    spark = (
+    builder = (
         SparkSession.builder.master(setting.master)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.streaming.numRecentProgressUpdates", "100000")
+        .config("spark.sql.streaming.numRecentProgressUpdates", "1000")
         .config("spark.sql.shuffle.partitions", str(setting.shuffle_partitions))
         .config("spark.driver.memory", setting.case.heap)
-        .getOrCreate()
     )
-    spark.sparkContext.setLogLevel("ERROR")
+    for key, value in more.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
     return spark
+
+
+def penstock_query(
+    spark: SparkSession, setting: Setting, where: Path, on_step: Callable[[Step, int], None] | None
+) -> ps.Query:
+    """Start one query for all windows of a case."""
+    rows = ps.Stream.read(stream(spark, setting.case), time="ts", watermark=WATERMARK)
+    windows = rows.group_by("k").window(*[_spec(span) for span in setting.case.windows])
+    result = windows.aggregate(n=ps.count(), s=ps.sum("v"), m=ps.max("v"))
+    sink: Any = ps.sinks.parquet(str(where / "out")) if setting.sink == "parquet" else _noop
+    return ps.run(result.to(sink), checkpoint=str(where / "checkpoint"), on_step=on_step)
 
 
 def by_penstock(spark: SparkSession, setting: Setting, where: Path) -> Run:
     """Run all windows of a case in one query."""
     steps = StepTimes()
-    case, out = setting.case, where / "out"
-    rows = ps.Stream.read(stream(spark, case), time="ts", watermark=WATERMARK)
-    windows = rows.group_by("k").window(*[_spec(span) for span in case.windows])
-    result = windows.aggregate(n=ps.count(), s=ps.sum("v"), m=ps.max("v"))
-    sink: Any = ps.sinks.parquet(str(out)) if setting.sink == "parquet" else _noop
-    query = ps.run(result.to(sink), checkpoint=str(where / "checkpoint"), on_step=steps)
-    cpu = wait_for(query._spark_query, setting.batches)
+    query = penstock_query(spark, setting, where, steps)
+    cpu_ms = wait_for(spark, query._spark_query, setting)
     query.stop()
-    medians = steps.medians(setting.batches // 2)
-    return _run("penstock", [query._spark_query], setting, cpu, medians)
+    run = measured(setting, [query._spark_query])
+    results = _results(spark, setting, [where / "out"])
+    return Run(run.batch_ms, cpu_ms, run.empty, run.durations_ms, steps.medians(setting), results)
 
 
 def by_spark(spark: SparkSession, setting: Setting, where: Path) -> Run:
     """Run one native query for each window, one after another."""
-    queries, cpu = [], 0.0
+    queries, outs, cpu_ms = [], [], 0.0
     for number, span in enumerate(setting.case.windows):
-        df = stream(spark, setting.case).withWatermark("ts", WATERMARK)
-        windows = df.groupBy(F.window("ts", span.length, span.every), "k")
-        result = windows.agg(
-            F.count("*").alias("n"), F.sum("v").alias("s"), F.max("v").alias("m")
-        )
+        rows = stream(spark, setting.case).withWatermark("ts", WATERMARK)
+        windows = rows.groupBy(F.window("ts", span.length, span.every), "k")
+        result = windows.agg(F.count("*").alias("n"), F.sum("v").alias("s"), F.max("v").alias("m"))
         writer = result.writeStream.outputMode("append").format(setting.sink)
         if setting.sink == "parquet":
-            writer = writer.option("path", str(where / f"out/{number}"))
-        query = writer.option("checkpointLocation", str(where / f"checkpoint/{number}")).start()
-        cpu += wait_for(query, setting.batches)
+            outs.append(where / f"out-{number}")
+            writer = writer.option("path", str(outs[-1]))
+        query = writer.option("checkpointLocation", str(where / f"checkpoint-{number}")).start()
+        cpu_ms += wait_for(spark, query, setting)
         query.stop()
         queries.append(query)
-    return _run("spark", queries, setting, cpu, {})
+    run = measured(setting, queries)
+    results = _results(spark, setting, outs)
+    return Run(run.batch_ms, cpu_ms, run.empty, run.durations_ms, results=results)
 
 
-WAYS: dict[str, Callable[[SparkSession, Setting, Path], Run]] = {
+WAYS: Mapping[str, Callable[[SparkSession, Setting, Path], Run]] = {
     "penstock": by_penstock,
     "spark": by_spark,
 }
 
 
 def run_once(way: str, setting: Setting) -> Run:
-    """Run a case one way, from an empty checkpoint."""
+    """Run a case one way, in this process."""
     where = Path(tempfile.mkdtemp(prefix="penstock-bench-"))
-    spark = session(setting)
     try:
-        return WAYS[way](spark, setting, where)
+        spark = session(setting)
+        try:
+            return WAYS[way](spark, setting, where)
+        finally:
+            spark.stop()
     finally:
-        spark.stop()
         shutil.rmtree(where, ignore_errors=True)
 
 
-def wait_for(query: StreamingQuery, batches: int) -> float:
-    """Wait for a number of micro-batches; return milliseconds of CPU each took in the last half."""
+def wait_for(spark: SparkSession, query: StreamingQuery, setting: Setting) -> float:
+    """Wait until the micro-batches are done; return the CPU milliseconds of a measured one."""
     java: Any = query._jsq
     seen: dict[int, float] = {}
     while query.isActive:
         last = java.lastProgress()
         done = -1 if last is None else last.batchId()
-        seen.setdefault(done, cpu_seconds(os.getpid()))
-        if done >= batches:
-            later = [batch for batch in seen if batch >= batches // 2]
-            return (seen[later[-1]] - seen[later[0]]) / (later[-1] - later[0]) * 1_000
+        seen.setdefault(done, cpu_seconds(spark))
+        if done >= setting.batches:
+            later = [batch for batch in seen if batch >= setting.warm_up]
+            first, end = later[0], later[-1]
+            return (seen[end] - seen[first]) / (end - first) * 1_000
         time.sleep(LOOK_EVERY_SECONDS)
     raise RuntimeError(f"the query ended by itself: {query.exception()}")
+
+
+def cpu_seconds(spark: SparkSession) -> float:
+    """Return the CPU time that this process and its JVM have used; no other takes part."""
+    jvm: Any = spark._jvm
+    spent = jvm.java.lang.ProcessHandle.current().info().totalCpuDuration().get().toMillis()
+    return float(spent) / 1_000 + time.process_time()
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The measured micro-batches of queries that ran one after another, added up."""
+
+    batch_ms: list[float]
+    empty: int
+    durations_ms: Mapping[str, float]
+
+
+def measured(setting: Setting, queries: list[StreamingQuery]) -> Measured:
+    """Read from Spark's progress reports how long micro-batches took."""
+    numbers = range(setting.warm_up, setting.batches)
+    batch_ms, empty = [0.0] * len(numbers), 0
+    durations: dict[str, float] = defaultdict(float)
+    for query in queries:
+        reports = {p.batchId: p for p in query.recentProgress if "addBatch" in p.durationMs}
+        empty += sum(reports[number].numInputRows == 0 for number in numbers)
+        for position, number in enumerate(numbers):
+            batch_ms[position] += reports[number].durationMs["triggerExecution"]
+        for name in reports[numbers[0]].durationMs:
+            each = [reports[number].durationMs.get(name, 0) for number in numbers]
+            durations[name] += statistics.median(each)
+    return Measured(batch_ms, empty, dict(durations))
 
 
 class StepTimes:
     """Takes the time between the steps of Penstock's micro-batches."""
 
     def __init__(self) -> None:
-        self._last = time.perf_counter()
-        self._batch = -1
-        self._seen = 0
+        self._last_seconds = time.perf_counter()
+        self._batch_id = -1
         self._ms: dict[str, dict[int, float]] = defaultdict(dict)
 
     def __call__(self, step: Step, batch_id: int) -> None:
-        """Note that a step of a batch is done."""
+        """Note that a step of a micro-batch is done."""
         now = time.perf_counter()
-        if batch_id != self._batch:
-            self._batch, self._seen = batch_id, 0
+        name: str = step.value
+        if step is Step.WINDOWS:
+            is_second = batch_id in self._ms["partials"]
+            name = "close" if is_second else "partials"
+        elif batch_id != self._batch_id:
             name = "between batches"
-        else:
-            self._seen += step is Step.WINDOWS
-            name = f"{step.value} {self._seen}" if step is Step.WINDOWS else step.value
-        self._ms[name][batch_id] = (now - self._last) * 1_000
-        self._last = now
+        self._ms[name][batch_id] = (now - self._last_seconds) * 1_000
+        self._last_seconds, self._batch_id = now, batch_id
 
-    def medians(self, first_batch: int) -> dict[str, float]:
-        """Return the median of each step from a batch on."""
+    def medians(self, setting: Setting) -> dict[str, float]:
+        """Return the median of each step of the measured micro-batches."""
+        numbers = range(setting.warm_up, setting.batches)
         return {
-            name: statistics.median(ms for batch, ms in times.items() if batch >= first_batch)
+            name: statistics.median(times[number] for number in numbers if number in times)
             for name, times in self._ms.items()
+            if any(number in times for number in numbers)
         }
 
 
-def _run(
-    way: str,
-    queries: list[StreamingQuery],
-    setting: Setting,
-    cpu_ms: float,
-    steps_ms: dict[str, float],
-) -> Run:
-    """Put the progress of queries that ran one after another into one run, batch by batch."""
-    batches = range(setting.batches)
-    total, empty = [0.0] * setting.batches, 0
-    durations: dict[str, float] = defaultdict(float)
-    for query in queries:
-        reports = [p for p in query.recentProgress if p.batchId < setting.batches]
-        by_batch = {p.batchId: p for p in reports if p.numInputRows > 0}
-        empty += sum(p.numInputRows == 0 and "addBatch" in p.durationMs for p in reports)
-        for number in batches:
-            total[number] += by_batch[number].durationMs["triggerExecution"]
-        later = [by_batch[number].durationMs for number in batches[setting.batches // 2 :]]
-        for name in later[0]:
-            durations[name] += statistics.median(each.get(name, 0) for each in later)
-    return Run(way, total, cpu_ms, empty, dict(durations), steps_ms)
+def _results(spark: SparkSession, setting: Setting, outs: list[Path]) -> list[float]:
+    """Sum up what was written, to see that all ways give the same."""
+    if setting.sink != "parquet":
+        return []
+    # The native query gives the windows that a batch closes with the next one.
+    passed = EPOCH_SECONDS + (setting.batches - 2) * setting.case.batch_event_seconds
+    totals = [0.0] * 4
+    for out in outs:
+        rows = spark.read.parquet(str(out)).filter(F.unix_timestamp("window.end") <= passed)
+        found = rows.agg(F.count("*"), F.sum("n"), F.sum("s"), F.sum("m")).first()
+        assert found is not None
+        totals = [a + float(b or 0) for a, b in zip(totals, found, strict=True)]
+    return totals
 
 
 def _noop(df: DataFrame, batch_id: int) -> None:

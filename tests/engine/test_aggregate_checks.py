@@ -83,7 +83,7 @@ def test_a_wrong_aggregate_is_refused_before_anything_runs(
 
 def test_an_aggregate_may_be_set_up_when_it_is_made(spark: SparkSession) -> None:
     aggregate = Fine()
-    aggregate.state, aggregate.result = "m map<string, int NOT NULL> NOT NULL", "x double NOT NULL"
+    aggregate.state, aggregate.result = "m map<string, int> NOT NULL", "x double NOT NULL"
     resolved = UserAggregation.resolve("reduce", aggregate, spark.sql("SELECT 1D AS v"))
     assert resolved.schema.simpleString() == "struct<x:double>"
     assert not resolved.schema["x"].nullable

@@ -57,6 +57,14 @@ def test_long_runs_are_not_rewritten_for_the_sake_of_short_ones() -> None:
     assert set(plan.replaced) == {f"b{batch}" for batch in range(64, 72)}
 
 
+def test_one_step_makes_up_for_a_time_without_compaction() -> None:
+    store = [run_of(63, 0, 64, since=0)]
+    store += [run_of(batch, batch, batch + 1) for batch in range(64, 164)]
+    plan = compaction(PANES, store, Ladder(), None)
+    assert plan is not None
+    assert set(plan.replaced) == {f"b{batch}" for batch in range(64, 164)}
+
+
 def test_panes_that_nobody_needs_are_left_out() -> None:
     store = [run_of(batch, 0, 4_000 + batch) for batch in range(8)]
     plan = compaction(PANES, store, Ladder(), 3_000)
@@ -123,14 +131,14 @@ class Sizes:
     named: int = 0
     most: int = 0
 
-    def step(self, batch: int, first: int) -> None:
+    def step(self, batch: int, first: int, has_time: bool = True) -> None:
         self.put(run_of(batch, first, batch + 1))
         plan = plan_closing(self.panes, self.held(), self.ladder, batch - 1, batch)
         for kept in plan.keeps:
             self.put(kept.segment(self.name(), batch, 10, 10))
         for name in expired(self.panes, self.held(), self.ladder, batch):
             del self.segments[name]
-        done = compaction(self.panes, self.held(), self.ladder, batch)
+        done = compaction(self.panes, self.held(), self.ladder, batch) if has_time else None
         if done is not None:
             for segment in done.restamped:
                 self.segments[segment.name] = segment
@@ -162,3 +170,11 @@ def test_a_batch_per_pane_leaves_few_segments_each_rewritten_a_few_times(late_sh
         store.step(batch, batch - late)
     assert store.most <= 70
     assert max(store.moved.values()) <= ceil(log(2_500, 8))
+
+
+def test_batches_that_rarely_have_time_leave_few_segments_too() -> None:
+    store = Sizes(PANES, Ladder((Rung(6), Rung(36))))
+    for batch in range(1_600):
+        store.step(batch, batch, has_time=batch % 40 == 39)
+    assert store.most <= 120  # of which 40 runs and 7 blocks are those since the last step
+    assert max(store.moved.values()) <= ceil(log(1_600, 8))

@@ -45,7 +45,7 @@ class _Held:
     keys: list[pa.RecordBatch] = field(default_factory=list)
     states: list[pa.RecordBatch] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
-    bytes: int = 0
+    state_bytes: int = 0
 
     def of(self, key: bytes) -> pa.RecordBatch | None:
         position = self.positions.get(key)
@@ -59,9 +59,9 @@ class _Held:
         if is_new:
             self.states.append(state)
             self.sizes.append(size)
-            self.bytes += size
+            self.state_bytes += size
         else:
-            self.bytes += size - self.sizes[position]
+            self.state_bytes += size - self.sizes[position]
             self.states[position], self.sizes[position] = state, size
         return is_new
 
@@ -85,7 +85,7 @@ class ComputeStep:
         held = _Held()
         for batch in _gathered(batches, self.limits):
             self._add(held, batch)
-            if len(held.states) > self.limits.groups or held.bytes > self.limits.state_bytes:
+            if len(held.states) > self.limits.groups or held.state_bytes > self.limits.state_bytes:
                 yield self._partials(held)
                 held = _Held()
         if held.states:

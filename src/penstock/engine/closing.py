@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.engine.aggregation import Aggregation
-from penstock.engine.changing import changing
+from penstock.engine.changing import any_index, changing
 from penstock.engine.columns import (
     IS_FINAL,
     PANE,
@@ -21,9 +21,9 @@ from penstock.engine.columns import (
     WINDOW,
     WINDOW_NAME,
 )
-from penstock.engine.observations import Measures, count_rows
+from penstock.engine.observations import Measures, counting
 from penstock.engine.pane_store import PaneStore
-from penstock.engine.piece_table import PieceTable, directory_of, looked_up
+from penstock.engine.piece_table import PieceTable, directory_of, looked_up, lookup
 from penstock.engine.schemas import quoted
 from penstock.engine.window_panes import windows_of_panes
 from penstock.engine.window_results import window_column
@@ -56,10 +56,15 @@ class Closer:
         self._panes = compute.panes
         self._aggregation: Aggregation = compute.aggregation
         self._stored_keys = keys
-        self._names = dict(zip(keys, compute.keys, strict=True))
+        names = dict(zip(keys, compute.keys, strict=True))
         self._columns = [*keys, *compute.aggregation.state.names]
+        self._window_names = F.array(*[F.lit(spec.spec.name) for spec in self._panes.specs])
         self._emits_early = consolidate.emit == "every_batch"
-        self._order = [field.name for field in consolidate.returns]
+        stored = {name: key for key, name in names.items()}
+        self._shown = [
+            F.col(stored.get(field.name, quoted(field.name))).alias(field.name)
+            for field in consolidate.returns
+        ]
         self._crossings = compute.spans == "each"
         self._cached: DataFrame | None = None
         self._targets = Targets((), ())
@@ -90,18 +95,18 @@ class Closer:
             self._cached = results = results.persist(StorageLevel.MEMORY_AND_DISK)
         if all(merge.spec is None for merge in merges):
             return None
-        return self._shown(self._emitted(results))
+        return self._emitted(results).select(*self._shown)
 
     def keep(self, number: int) -> int:
         """Write the blocks of the last closing that are kept; return their rows."""
         assert self._cached is not None
         merges = self._targets.merges
-        kept = self._cached.filter(looked_up(merge.keep for merge in merges)).select(
+        kept = self._cached.filter(looked_up((merge.keep for merge in merges), "boolean")).select(
             looked_up(merge.start for merge in merges).alias(PANE),
-            looked_up(merge.end - merge.start for merge in merges).cast("int").alias(WIDTH),
+            looked_up((merge.end - merge.start for merge in merges), "int").alias(WIDTH),
             *[F.col(name) for name in self._columns],
         )
-        measures, kept = Measures.on(kept, count_rows())
+        measures, kept = Measures.on(kept, counting())
         self._store.write(number, kept)
         return int(measures.wait()[0])
 
@@ -125,31 +130,31 @@ class Closer:
 
     def _merged(self, session: SparkSession, delta: Segment | None) -> DataFrame:
         table = self._targets.table
-        rows = table.assigned(self._store.read(session, table.directories), keep=(SEGMENT,))
+        rows = table.assigned(self._store.read(session, table.directories))
         groups = [TARGET, *self._stored_keys]
         if table.subtracts:
-            return self._aggregation.subtracted(rows.drop(SEGMENT), groups, SIGN)
-        results = self._aggregation.merged(rows.drop(SIGN, SEGMENT), groups)
+            return self._aggregation.subtracted(rows, groups, SIGN)
+        results = self._aggregation.merged(rows, groups)
         if all(self._targets.finals):
             return results
         assert delta is not None
         touched = rows.filter(F.col(SEGMENT) == directory_of(delta.name)).select(*groups).distinct()
-        return _those_changed(results, touched, groups, looked_up(self._targets.finals))
+        return _those_changed(results, touched, groups, looked_up(self._targets.finals, "boolean"))
 
     def _emitted(self, results: DataFrame) -> DataFrame:
         merges = self._targets.merges
         if any(merge.spec is None for merge in merges):
-            results = results.filter(looked_up(merge.spec is not None for merge in merges))
+            is_window = looked_up((merge.spec is not None for merge in merges), "boolean")
+            results = results.filter(is_window)
         finished = self._aggregation.finished(results, [TARGET, *self._stored_keys])
-        starts = looked_up(self._panes.start_micros(merge.start) for merge in merges)
-        ends = looked_up(self._panes.start_micros(merge.end) for merge in merges)
-        added = {WINDOW: window_column(starts, ends)}
+        starts = [self._panes.start_micros(merge.start) for merge in merges]
+        ends = [self._panes.start_micros(merge.end) for merge in merges]
+        added = {WINDOW: window_column(lookup(starts, "bigint"), lookup(ends, "bigint"))}
         if len(self._panes.specs) > 1:
-            names = F.array(*[F.lit(spec.spec.name) for spec in self._panes.specs])
-            spec = looked_up((merge.spec or 0) + 1 for merge in merges)
-            added[WINDOW_NAME] = F.element_at(names, spec.cast("int"))
+            spec = lookup(((merge.spec or 0) + 1 for merge in merges), "int")
+            added[WINDOW_NAME] = F.element_at(self._window_names, F.expr(spec))
         if self._emits_early:
-            added[IS_FINAL] = looked_up(self._targets.finals)
+            added[IS_FINAL] = looked_up(self._targets.finals, "boolean")
         return finished.withColumns(added)
 
     def _in_bulk(
@@ -167,7 +172,7 @@ class Closer:
         if early is not None:
             parts.append(self._all_between(session, segments, early.after, early.through, delta))
         rows = parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
-        return self._shown(rows)
+        return rows.select(*self._shown)
 
     def _all_between(
         self,
@@ -190,19 +195,14 @@ class Closer:
     def _windows_of(
         self, session: SparkSession, directories: Sequence[int], after: int | None, through: int
     ) -> DataFrame:
-        pane = F.col(PANE)
+        index = any_index(F.col(PANE))
         return windows_of_panes(
             self._store.read(session, directories).filter(F.col(WIDTH) <= 1).drop(SEGMENT),
             self._panes,
             self._aggregation,
             self._stored_keys,
-            None if after is None else changing(after, pane),
-            changing(through, pane),
-        )
-
-    def _shown(self, rows: DataFrame) -> DataFrame:
-        return rows.withColumnsRenamed(self._names).select(
-            *[F.col(quoted(name)) for name in self._order]
+            None if after is None else changing(after, index),
+            changing(through, index),
         )
 
 

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.engine.aggregation import Aggregation
-from penstock.engine.columns import PANE, SEGMENT, SIGN, TARGET, WIDTH
-from penstock.engine.observations import Measures, count_rows
+from penstock.engine.columns import PANE, WIDTH
+from penstock.engine.observations import Measures, counting
 from penstock.engine.pane_store import PaneStore
 from penstock.engine.piece_table import PieceTable, looked_up
 from penstock.windows.compaction import Compaction, Rewrite
@@ -98,10 +98,10 @@ class Compactor:
     def _compacted(self, session: SparkSession, plan: Compaction, number: int) -> Compacted:
         rows = self._rewritten(session, plan.rewrites)
         is_run = F.col(WIDTH) <= 1
-        measures, rows = Measures.on(rows, count_rows(), F.count_if(is_run))
+        measures, rows = Measures.on(rows, counting(), F.count_if(is_run).alias("runs"))
         self._store.write(number, rows)
         size = self._store.size_bytes(number)
-        total, in_runs = measures.wait()
+        total, in_runs = (*measures.wait(), 0)[:2]
         shares = _shares(plan.rewrites, int(total or 0), int(in_runs or 0))
         made = tuple(
             rewrite.segment(f"{number}.{position}", share, size * share // max(1, total or 1))
@@ -111,16 +111,16 @@ class Compactor:
 
     def _rewritten(self, session: SparkSession, rewrites: tuple[Rewrite, ...]) -> DataFrame:
         table = PieceTable(tuple(rewrite.pieces for rewrite in rewrites))
-        rows = table.assigned(self._store.read(session, table.directories), keep=(PANE, WIDTH))
-        width = looked_up(rewrite.width for rewrite in rewrites)
+        rows = table.assigned(self._store.read(session, table.directories))
+        width = looked_up((rewrite.width for rewrite in rewrites), "int")
         first = looked_up(rewrite.first for rewrite in rewrites)
         entry = F.col(PANE) - F.pmod(F.col(PANE) - first, width)
         rows = rows.withColumns(
             {
                 PANE: F.when(width == 1, F.col(PANE)).otherwise(entry),
-                WIDTH: F.when(width == 1, F.col(WIDTH)).otherwise(width.cast("int")),
+                WIDTH: F.when(width == 1, F.col(WIDTH)).otherwise(width),
             }
-        ).drop(TARGET, SIGN, SEGMENT)
+        )
         merged = self._aggregation.merged(rows, [PANE, WIDTH, *self._keys])
         # In order of panes, so that readers of a few panes skip the other pages of the files.
         return merged.sortWithinPartitions(WIDTH, PANE)

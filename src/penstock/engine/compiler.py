@@ -10,7 +10,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from penstock.engine.changing import changing
+from penstock.engine.changing import any_index, changing
 from penstock.engine.columns import (
     MISSED,
     MISSED_TYPE,
@@ -20,13 +20,13 @@ from penstock.engine.columns import (
 )
 from penstock.engine.compiled_batch import CompiledBatch, Plan, Rows
 from penstock.engine.compiled_step import CompiledStep, python_steps
-from penstock.engine.observations import Measures, count_rows
+from penstock.engine.observations import Measures, counting
 from penstock.engine.partials import BEFORE_ALL_TIMES
 from penstock.engine.python_step import (
     FAILED,
 )
 from penstock.engine.schemas import as_column, prototype, quoted
-from penstock.engine.source_times import measure_source
+from penstock.engine.source_times import SourceTimes
 from penstock.engine.tables import Tables
 from penstock.engine.task_metrics import TaskReport
 from penstock.engine.windowed_operator import WindowedOperator
@@ -65,6 +65,9 @@ class Compiler:
         self.topology = topology
         self.windows = windows
         self.turns = rounds(topology)
+        self.times = {
+            source.name: SourceTimes(source) for source in topology.sources if source.watermark
+        }
         self.components = components(topology)
         self.placement = placement
         self.tables = tables
@@ -186,7 +189,7 @@ class Compilation:
         low = BEFORE_ALL_TIMES if low is None else low
         assert operator.time is not None
         time = F.col(quoted(operator.time))
-        mark = F.timestamp_micros(changing(low, F.unix_micros(time)))
+        mark = F.timestamp_micros(changing(low, any_index(F.unix_micros(time))))
         readers = self._topology.consumers[operator.inputs[0]]
         windowed = [self._compiler.windows[op.name] for op in readers if isinstance(op, Compute)]
         if not windowed:
@@ -194,9 +197,8 @@ class Compilation:
             return df.filter(time <= mark).withColumns({WATERMARK: mark, MISSED: none})
         late, missed = F.lit(False), []
         for each in windowed:
-            boundary = each.boundary()
-            late = late | each.partials.is_late(boundary)
-            missed.append(each.partials.missed(boundary))
+            late = late | each.partials.is_late(each.state.closed)
+            missed.append(each.partials.missed(each.state.closed))
         return df.filter(late).withColumns({WATERMARK: mark, MISSED: F.concat(*missed)})
 
     def _dead_letters(self, operator: DeadLetters) -> Rows:
@@ -239,9 +241,9 @@ class Compilation:
     def _observed(self, operator: Operator, rows: Rows) -> Rows:
         if isinstance(operator, Source) and operator.watermark is not None:
             mark = self._plan.marks.get(operator.name)
-            measures, df = measure_source(rows.df, operator, mark)
+            measures, df = self._compiler.times[operator.name].measure(rows.df, mark)
         elif operator.name in self._compiler.counted:
-            measures, df = Measures.on(rows.df, count_rows())
+            measures, df = Measures.on(rows.df, counting())
         else:
             return rows
         self.result.counters[operator.name] = measures

@@ -24,8 +24,8 @@ def grouped_where_they_are(df: DataFrame, column: str) -> DataFrame:
     execution = java.queryExecution()
     rows = execution.toRdd()
     output = execution.executedPlan().output()
-    attributes = [output.apply(position) for position in range(output.size())]
-    grouped = [each for each in attributes if each.name() == column]
+    names = [field.name for field in df.schema.fields]
+    grouped = [output.apply(names.index(column))]
     sequence = jvm.PythonUtils.toSeq
     partitioning = jvm.org.apache.spark.sql.catalyst.plans.physical.HashPartitioning(
         sequence(grouped), rows.getNumPartitions()

@@ -18,10 +18,12 @@ class Measures:
 
     @classmethod
     def on(cls, df: DataFrame, *measures: Column) -> tuple[Measures, DataFrame]:
-        """Return what will be measured, and the DataFrame on which it is."""
+        """Return what will be measured, and the DataFrame on which it is.
+
+        Every measure has a name of its own.
+        """
         observation = Observation()
-        named = [measure.alias(f"measure_{number}") for number, measure in enumerate(measures)]
-        return cls(observation), df.observe(observation, *named)
+        return cls(observation), df.observe(observation, *measures)
 
     def read(self, places: Sequence[DataFrame]) -> tuple[Any, ...] | None:
         """Return what was measured; None where no job asked for these rows.
@@ -37,29 +39,32 @@ class Measures:
         row = java.getRow() if java.future().isCompleted() else None
         if row is None or row.size() == 0:
             row = _from_plans(java.name(), places)
-        if row is None or row.size() == 0:
-            return None
-        return tuple(row.get(number) for number in range(row.size()))
+        return None if row is None else _values(row)
 
     def wait(self) -> tuple[Any, ...]:
         """Return what was measured, once Spark reports it; the job must have run."""
         java: Any = self.observation._jo
-        row = java.getRow()
-        return tuple(row.get(number) for number in range(row.size()))
+        return _values(java.getRow()) or (0,)
+
+
+def counting(name: str = "rows") -> Column:
+    """Return the measure that counts rows."""
+    return F.count(F.lit(1)).alias(name)
+
+
+def _values(row: Any) -> tuple[Any, ...] | None:
+    return tuple(row.get(number) for number in range(row.size())) or None
 
 
 def _from_plans(name: str, places: Sequence[DataFrame]) -> Any:
+    if not places:
+        return None
+    jvm: Any = places[0].sparkSession._jvm
+    collector = getattr(jvm.org.apache.spark.sql.execution, "CollectMetricsExec$")
+    collect = getattr(collector, "MODULE$").collect
     for df in places:
         java: Any = df._jdf
-        plan = java.queryExecution().executedPlan()
-        jvm: Any = df.sparkSession._jvm
-        collector = getattr(jvm.org.apache.spark.sql.execution, "CollectMetricsExec$")
-        found = getattr(collector, "MODULE$").collect(plan).get(name)
+        found = collect(java.queryExecution().executedPlan()).get(name)
         if found.isDefined():
             return found.get()
     return None
-
-
-def count_rows() -> Column:
-    """Return the measure that counts rows."""
-    return F.count(F.lit(1))

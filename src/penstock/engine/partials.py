@@ -9,14 +9,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from penstock.engine.changing import changing
+from penstock.engine.aggregation import Aggregation
+from penstock.engine.changing import any_index, changing
 from penstock.engine.columns import KEY, PANE, WIDTH
 from penstock.engine.local_groups import grouped_where_they_are
-from penstock.engine.observations import Measures, count_rows
+from penstock.engine.observations import Measures, counting
 from penstock.engine.pane_rows import RowPanes
 from penstock.engine.schemas import quoted
 from penstock.topology.operators import Compute
-from penstock.windows.panes import PanedSpec
 
 BEFORE_ALL_TIMES = -62_135_596_800_000_000  # the year 1, in microseconds
 
@@ -51,38 +51,46 @@ class PartialFrame:
 
 
 class Partials:
-    """Makes the partials of one compute operator; what does not change is prepared once."""
+    """Makes the partials of one compute operator; what does not change is prepared once.
+
+    Every expression costs calls to the JVM, and there are a few hundred of them in a batch unless
+    they are made beforehand.
+    """
 
     def __init__(self, compute: Compute) -> None:
         assert compute.time is not None
         rows: StructType = compute.rows
         time = compute.time if compute.until is None else (compute.time, compute.until)
-        self._panes = RowPanes.of(rows, compute.panes, time, compute.spans)
-        self._nothing_closed = compute.panes.boundary(BEFORE_ALL_TIMES)
-        self._aggregation = compute.aggregation
-        self._first = self._panes.first
-        self._first_ends = [_first_end(spec, self._first) for spec in compute.panes.specs]
+        self._panes = compute.panes
+        self._row_panes = RowPanes.of(rows, compute.panes, time, compute.spans)
+        self._aggregation: Aggregation = compute.aggregation
+        self._micros = self._row_panes.first_micros
+        self._index = any_index(self._micros)
         self.keys = tuple(f"{KEY}{number}" for number in range(len(compute.keys)))
-        self._named = {
-            key: F.col(quoted(name)) for key, name in zip(self.keys, compute.keys, strict=True)
-        }
         self._crosses = compute.spans == "each"
         place = [PANE, WIDTH] if self._crosses else [PANE]
         self._groups = [*place, *self.keys]
         types = [rows[name].dataType for name in compute.keys]
-        stored = [StructField(k, t) for k, t in zip(self.keys, types, strict=True)]
+        stored = [StructField(key, type_) for key, type_ in zip(self.keys, types, strict=True)]
         self.columns = StructType([*stored, *compute.aggregation.state.fields])
+        self._named = {
+            key: F.col(quoted(name)) for key, name in zip(self.keys, compute.keys, strict=True)
+        }
+        self._pane = {PANE: self._row_panes.first}
         width = F.col(WIDTH) if self._crosses else F.lit(1).alias(WIDTH)
         self._stored = [F.col(PANE), width, *[F.col(name) for name in self.columns.names]]
+        pane = F.col(PANE)
+        self._made = [counting(), F.min(pane).alias("first"), F.max(pane).alias("last")]
+        self._rows = counting()
 
     def of(self, df: DataFrame, closed: int | None, *, is_split: bool) -> PartialFrame:
         """Return the partials of some rows; those of windows closed up to ``closed`` are left out.
 
         Split: they are made where the rows are. Combined: brought together by key first.
         """
-        boundary = self.boundary(closed)
-        seen, rows = Measures.on(df, count_rows(), F.count_if(self.is_late(boundary)))
-        rows = self._panes.paned(rows, boundary).withColumns(self._named)
+        late = F.count_if(self.is_late(closed)).alias("late")
+        seen, rows = Measures.on(df, self._rows, late)
+        rows = self._paned(rows, closed)
         inner: list[DataFrame] = []
 
         def stay(prepared: DataFrame) -> DataFrame:
@@ -90,30 +98,31 @@ class Partials:
             return grouped_where_they_are(prepared, PANE)
 
         made = self._aggregation.partials(rows, self._groups, stay if is_split else None)
-        pane = F.col(PANE)
-        counted, frame = Measures.on(
-            made.select(*self._stored), count_rows(), F.min(pane), F.max(pane)
-        )
+        counted, frame = Measures.on(made.select(*self._stored), *self._made)
         return PartialFrame(frame, inner[0] if inner else None, seen, counted)
 
-    def boundary(self, closed: int | None) -> Column:
-        """Return the pane boundary up to which windows are closed, as a column."""
-        number = self._nothing_closed if closed is None else closed
-        return changing(number, self._panes.first_micros)
-
-    def is_late(self, boundary: Column) -> Column:
+    def is_late(self, closed: int | None) -> Column:
         """Return whether a row misses a window."""
-        ends = self._first_ends
-        return (ends[0] if len(ends) == 1 else F.least(*ends)) <= boundary
+        before = BEFORE_ALL_TIMES
+        if closed is not None:
+            before = self._panes.start_micros(self._panes.late_before(closed))
+        return self._micros < changing(before, self._index)
 
-    def missed(self, boundary: Column) -> Column:
+    def missed(self, closed: int | None) -> Column:
         """Return the windows that a row misses."""
-        return self._panes.missed(boundary)
+        return self._row_panes.missed(self._boundary(closed))
 
+    def _paned(self, df: DataFrame, closed: int | None) -> DataFrame:
+        if not self._row_panes.is_point:
+            rows = self._row_panes.paned(df, self._boundary(closed))
+            return rows.withColumns(self._named)
+        needed = BEFORE_ALL_TIMES
+        if closed is not None:
+            needed = self._panes.start_micros(self._panes.first_needed(closed))
+        # Rows without a time are left out too: nothing is known of null.
+        rows = df.filter(self._micros >= changing(needed, self._index))
+        return rows.withColumns(self._pane | self._named)
 
-def _first_end(spec: PanedSpec, pane: Column) -> Column:
-    """Return the end of the first window that holds a pane."""
-    if spec.slide == 1:
-        return pane + 1
-    phase = (spec.offset + spec.length) % spec.slide
-    return pane + spec.slide - F.pmod(pane - phase, F.lit(spec.slide).cast("bigint"))
+    def _boundary(self, closed: int | None) -> Column:
+        number = self._panes.boundary(BEFORE_ALL_TIMES) if closed is None else closed
+        return changing(number, self._index)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -12,17 +12,19 @@ from pyspark.sql import functions as F
 from penstock.engine.columns import PANE, SEGMENT, SIGN, TARGET, WIDTH
 from penstock.windows.segments import Piece
 
-_FIRST, _END = "_penstock_first", "_penstock_end"
+_OF, _WIDE, _FIRST, _END = (f"_penstock_piece_{name}" for name in ("of", "wide", "first", "end"))
 _PIECES = pa.schema(
     [
-        (SEGMENT, pa.int64()),
-        (WIDTH, pa.int32()),
+        (_OF, pa.int64()),
+        (_WIDE, pa.int32()),
         (_FIRST, pa.int64()),
         (_END, pa.int64()),
         (TARGET, pa.int32()),
         (SIGN, pa.int32()),
     ]
 )
+_BELONGS = f"{SEGMENT} = {_OF} AND {WIDTH} = {_WIDE} AND {PANE} >= {_FIRST} AND {PANE} < {_END}"
+_SAID_IN_SQL = 300
 
 
 def directory_of(segment: str) -> int:
@@ -51,36 +53,37 @@ class PieceTable:
         """Whether anything is taken away from a kept window."""
         return any(piece.sign < 0 for some in self.pieces for piece in some)
 
-    def assigned(self, rows: DataFrame, keep: Sequence[str] = ()) -> DataFrame:
-        """Give every row of the store the results it belongs to, in ``TARGET``; others go.
-
-        Columns of the row's place in the store go too, but for those in ``keep``.
-        """
+    def assigned(self, rows: DataFrame) -> DataFrame:
+        """Give every row of the store the results it belongs to, in ``TARGET``; others go."""
         pieces = F.broadcast(self._relation(rows.sparkSession))
-        same = (rows[SEGMENT] == pieces[SEGMENT]) & (rows[WIDTH] == pieces[WIDTH])
-        inside = (rows[PANE] >= pieces[_FIRST]) & (rows[PANE] < pieces[_END])
-        gone = {PANE, WIDTH, SEGMENT} - set(keep)
-        columns = [rows[name] for name in rows.columns if name not in gone]
-        return rows.join(pieces, same & inside).select(*columns, pieces[TARGET], pieces[SIGN])
+        return rows.join(pieces, F.expr(_BELONGS))
 
     def _relation(self, session: SparkSession) -> DataFrame:
-        # As Arrow it becomes a relation in the driver's memory, which is broadcast without a job.
         rows = [
             (directory_of(piece.segment), piece.width, piece.first, piece.end, number, piece.sign)
             for number, some in enumerate(self.pieces)
             for piece in some
         ]
+        # Either way it is a relation in the driver's memory, which is broadcast without a job. As
+        # text it takes fewer calls to the JVM, and longer to parse.
+        if len(rows) <= _SAID_IN_SQL:
+            values = ",".join(f"({s}L,{w},{f}L,{e}L,{n},{sign})" for s, w, f, e, n, sign in rows)
+            return session.sql(f"SELECT * FROM VALUES {values} AS t({','.join(_PIECES.names)})")
         columns = zip(*rows, strict=True)
         arrays = [pa.array(c, f.type) for c, f in zip(columns, _PIECES, strict=True)]
         return session.createDataFrame(pa.Table.from_arrays(arrays, schema=_PIECES))
 
 
-def looked_up(values: Iterable[int | bool]) -> Column:
-    """Return a column with the value that belongs to the row's result.
+def looked_up(values: Iterable[int | bool], type_: str = "bigint") -> Column:
+    """Return a column with the value that belongs to the row's result."""
+    return F.expr(lookup(values, type_))
 
-    The values come as one array, which is not written into the code that Spark generates.
+
+def lookup(values: Iterable[int | bool], type_: str) -> str:
+    """Say the same in SQL: the values are one array, which is not written into generated code.
+
+    >>> lookup([30, 60], "bigint")
+    'element_at(cast(array(30,60) AS array<bigint>), _penstock_target + 1)'
     """
-    listed = list(values)
-    is_flag = all(isinstance(value, bool) for value in listed)
-    text = ",".join(str(value).lower() if is_flag else f"{value}L" for value in listed)
-    return F.element_at(F.expr(f"array({text})"), F.col(TARGET) + 1)
+    listed = ",".join(str(value).lower() for value in values)
+    return f"element_at(cast(array({listed}) AS array<{type_}>), {TARGET} + 1)"

@@ -4,27 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from penstock.engine.changing import changing
-from penstock.engine.observations import Measures, count_rows
+from penstock.engine.changing import any_index, changing
+from penstock.engine.observations import Measures, counting
 from penstock.engine.partials import BEFORE_ALL_TIMES
 from penstock.engine.schemas import quoted
 from penstock.topology.operators import Source
 from penstock.windows.watermark import NOTHING_SEEN, Mark, Seen
 
 
-def measure_source(df: DataFrame, source: Source, mark: Mark | None) -> tuple[Measures, DataFrame]:
-    """Count a source's rows, and look at their times where a watermark follows them."""
-    measures: list[Column] = [count_rows()]
-    if source.time is not None and source.watermark is not None:
-        time = F.unix_micros(F.col(quoted(source.time)))
-        measures += [F.max(time), F.min(time)]
-        if source.watermark.counts_late:
-            known = mark.micros if mark and mark.micros is not None else BEFORE_ALL_TIMES
-            measures.append(F.count_if(time <= changing(known, time)))
-    return Measures.on(df, *measures)
+class SourceTimes:
+    """Looks at the times of one source, where a watermark follows them; prepared once."""
+
+    def __init__(self, source: Source) -> None:
+        assert source.time is not None
+        assert source.watermark is not None
+        self._counts_late = source.watermark.counts_late
+        self._time = F.unix_micros(F.col(quoted(source.time)))
+        self._index = any_index(self._time)
+        times = [F.max(self._time).alias("newest"), F.min(self._time).alias("oldest")]
+        self._measures = [counting(), *times]
+
+    def measure(self, df: DataFrame, mark: Mark | None) -> tuple[Measures, DataFrame]:
+        """Measure the rows of a batch; ``mark`` is where the watermark stands."""
+        if not self._counts_late:
+            return Measures.on(df, *self._measures)
+        known = mark.micros if mark and mark.micros is not None else BEFORE_ALL_TIMES
+        late = F.count_if(self._time <= changing(known, self._index)).alias("late")
+        return Measures.on(df, *self._measures, late)
 
 
 def seen(measures: Measures, places: Sequence[DataFrame]) -> Seen:

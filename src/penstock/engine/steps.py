@@ -11,8 +11,8 @@ class Step(StrEnum):
 
     Whoever asks is told when a step's work is done. ``SHARE`` and ``SINKS`` are told once for every
     stream that was kept and every sink that was written, so that there is a moment between two.
-    Until there are windows, ``WINDOWS`` is the advance of the watermark, which is known when the
-    sinks are written.
+    ``WINDOWS`` is told when an operator's partials are written, and again when the windows are
+    planned that the watermark closes; without windows, when the watermark has moved on.
     """
 
     LOAD = "load"

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, StructField, StructType
 
 from penstock.engine.aggregate_calls import AggregateCalls
@@ -142,7 +143,5 @@ def _columns(names: Sequence[str]) -> list[Column]:
 
 
 def _state_column(calls: AggregateCalls) -> StructType:
-    from pyspark.sql.pandas.types import from_arrow_schema
-
     rows: Any = from_arrow_schema(calls.state)
     return StructType([StructField(STATE, ArrayType(rows, containsNull=False), nullable=False)])

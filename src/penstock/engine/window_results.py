@@ -36,9 +36,7 @@ def result_type(
     return StructType(fields)
 
 
-def window_column(start_micros: Column, end_micros: Column) -> Column:
-    """Return a window as Spark's ``window`` function shows it."""
-    return F.struct(
-        F.timestamp_micros(start_micros).alias("start"),
-        F.timestamp_micros(end_micros).alias("end"),
-    )
+def window_column(start_micros: str, end_micros: str) -> Column:
+    """Return a window as Spark's ``window`` function shows it, from SQL for its two times."""
+    start, end = (f"timestamp_micros({micros})" for micros in (start_micros, end_micros))
+    return F.expr(f"named_struct('start', {start}, 'end', {end})")

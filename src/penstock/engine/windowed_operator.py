@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.closing import Closer
 from penstock.engine.compactor import Compactor
@@ -83,10 +83,6 @@ class WindowedOperator:
         """Return the partials of a batch's rows, to be written by ``write``."""
         self.frame = self.partials.of(df, self.state.closed, is_split=self.is_split)
         return self.frame
-
-    def boundary(self) -> Column:
-        """Return the pane boundary up to which windows were closed when the batch came."""
-        return self.partials.boundary(self.state.closed)
 
     def write(self, df: DataFrame, batch_id: int) -> None:
         """Write the partials of a batch, in the place of those that a failed try left."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from penstock.windows.panes import Panes
 from penstock.windows.paths import run_pieces
@@ -110,28 +111,18 @@ def compaction(
 
 
 def _grown(runs: Sequence[Segment], fan: int) -> Sequence[Segment] | None:
-    """Return the shortest group of neighbours that are ``fan`` times as long as their longest.
+    """Return neighbours that together are ``fan`` times as long as the longest of them.
 
-    A group is grown from its newest run towards the old ones.
+    Short ones go first, and all that lie side by side at once: where compaction had no time for a
+    while, one step makes up for it.
     """
-    best: Sequence[Segment] | None = None
-    for last in range(len(runs), 0, -1):
-        longest = total = 0
-        for first in range(last - 1, -1, -1):
-            longest, total = max(longest, runs[first].batches), total + runs[first].batches
-            if total >= fan * longest:
-                group = runs[_widened(runs, first, longest) : last]
-                if best is None or _length(group) < _length(best):
-                    best = group
-                break
-    return best
-
-
-def _widened(runs: Sequence[Segment], first: int, longest: int) -> int:
-    """Take in older runs that are no longer than the longest: they would only wait."""
-    while first and runs[first - 1].batches <= longest:
-        first -= 1
-    return first
+    for longest in sorted({run.batches for run in runs}):
+        stretches = groupby(runs, key=lambda run: run.batches <= longest)
+        groups = [list(stretch) for is_short, stretch in stretches if is_short]
+        group = max(groups, key=_length)
+        if _length(group) >= fan * longest:
+            return group
+    return None
 
 
 def _overfull(runs: Sequence[Segment], fan: int, max_runs: int) -> Sequence[Segment] | None:

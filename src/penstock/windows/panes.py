@@ -69,6 +69,15 @@ class Panes:
         """Return the end of the last window of any spec that holds a pane."""
         return max(spec.last_end_with(pane) for spec in self.specs)
 
+    def late_before(self, closed: int) -> int:
+        """Return the boundary before which every pane is in a window that has closed.
+
+        >>> from penstock.windows.specs import sliding, tumbling
+        >>> paned([sliding(4, 2), tumbling(3)]).late_before(5)
+        4
+        """
+        return max(spec.first_end_after(closed) - spec.slide for spec in self.specs)
+
     def first_needed(self, closed: int) -> int:
         """Return the first pane that a window still open may need, once ``closed`` has passed."""
         return min(spec.first_end_after(closed) - spec.length for spec in self.specs)
