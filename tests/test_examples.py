@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -147,3 +148,13 @@ def test_explain_from_the_command_line(tmp_path: Path) -> None:
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "join: join (left on product, read again every 60 s) <- union" in ran.stdout
+
+
+def test_own_aggregate(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("OWN_AGGREGATE_OUT", str(tmp_path / "out"))
+    finish(spark, "own_aggregate.py", tmp_path / "checkpoint")
+    found = spark.read.parquet(str(tmp_path / "out" / "spread"))
+    totals = found.groupBy("window", "sensor").agg({"share": "sum"}).collect()
+    assert totals
+    assert all(abs(row["sum(share)"] - 1) < 1e-9 for row in totals)
+    assert found.filter("bucket NOT BETWEEN 0 AND 9").count() == 0

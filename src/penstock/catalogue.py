@@ -23,6 +23,7 @@ from penstock.placement.round_robin import RoundRobin
 from penstock.running import run
 from penstock.stream import Stream
 from penstock.topology.dag import Topology
+from penstock.windowed import windowed
 from penstock.windows.aggregates import (
     WindowAggregate,
     avg,
@@ -93,4 +94,5 @@ __all__ = [
     "top_k",
     "tumbling",
     "variance",
+    "windowed",
 ]

@@ -37,31 +37,45 @@ class QueryError(PenstockError):
 
 
 class OperatorError(QueryError):
-    """A user function failed on a row and its operator was told to stop the query.
+    """A user function failed on a row, or an aggregate on a key, and the query stopped.
 
     Attributes
     ----------
     operator
         The operator's name.
     row
-        The row as JSON, cut to 1 kB.
+        The row, or the aggregate's key, as JSON, cut to 1 kB.
     error, reason
         The type of the user's exception and its text.
     user_traceback
         The traceback inside the user's function.
+    method
+        The aggregate's method; None for a row.
 
     """
 
     def __init__(
-        self, operator: str, row: str, error: str, reason: str, user_traceback: str
+        self,
+        operator: str,
+        row: str,
+        error: str,
+        reason: str,
+        user_traceback: str,
+        method: str | None = None,
     ) -> None:
         self.operator = operator
+        self.method = method
         self.row = row
         self.error = error
         self.reason = reason
         self.user_traceback = user_traceback
+        if method is None:
+            where = f"on the row {row}"
+            remedy = "To keep going past bad rows, write on_error='dead_letter' on that operator."
+        else:
+            where = f"in {method}, for the key {row}"
+            remedy = "To keep going, catch it there, or filter such rows out before the window."
         super().__init__(
             f"operator '{operator}' failed with {error}: {reason}\n"
-            f"on the row {row}\n{user_traceback}"
-            f"To keep going past bad rows, write on_error='dead_letter' on that operator."
+            f"{where}\n{user_traceback}{remedy}"
         )

@@ -81,7 +81,8 @@ class Windowed:
         """Aggregate every window with an ``Aggregate`` of the user's own."""
         label = label_of(name, "windows")
         window_checks.check_reduce(label, self._spans)
-        resolved = UserAggregation.resolve(label, aggregate, self._stream._prototype)
+        empty = self._stream._prototype
+        resolved = UserAggregation.resolve(label, aggregate, empty, self._keys)
         return self._consolidated(label, name, resolved, type(aggregate).__name__)
 
     def _consolidated(

@@ -47,8 +47,8 @@ COLUMNS = {
 
 
 @st.composite
-def cases(draw: st.DrawFn, disturbed: bool = True) -> Case:
-    """Draw a case; ``disturbed`` ones are ended and broken off on their way."""
+def cases(draw: st.DrawFn, is_eager: bool | None = None) -> Case:
+    """Draw a case, with restarts and break-offs on its way."""
     unit = draw(st.sampled_from(UNITS_MICROS))
     specs = draw(st.lists(specs_of(unit), min_size=1, max_size=4, unique_by=_shape))
     named = tuple(_renamed(spec, number) for number, spec in enumerate(specs))
@@ -60,10 +60,17 @@ def cases(draw: st.DrawFn, disturbed: bool = True) -> Case:
         keys=tuple(draw(st.permutations(KEYS)))[: draw(st.integers(0, 3))],
         measures=draw(measures()),
         cuts=cuts,
-        restarts=draw(_restarts(len(cuts))) if disturbed else (),
-        break_offs=draw(_break_offs(len(cuts))) if disturbed else (),
-        is_eager=draw(st.booleans()),
+        restarts=draw(_restarts(len(cuts))),
+        break_offs=draw(_break_offs(len(cuts))),
+        is_eager=draw(st.booleans()) if is_eager is None else is_eager,
     )
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[Case, Case]:
+    """Draw two cases to run at the same time: both eager or neither, as the engine is one."""
+    is_eager = draw(st.booleans())
+    return draw(cases(is_eager)), draw(cases(is_eager))
 
 
 @st.composite

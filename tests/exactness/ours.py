@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +16,6 @@ from pyspark.sql import functions as F
 
 import penstock as ps
 from exactness.case import SCHEMA, BreakOff, Case, Event, Measure, Second
-from exactness.eager import eager
 from exactness.native import Emitted
 from penstock.testing import fail_at
 from penstock.windows.specs import WindowSpec
@@ -118,14 +117,13 @@ def _run_all(session: SparkSession, case: Case, where: Path, outlets: Outlets) -
     collected = Collected()
     waiting = list(case.break_offs)
     begin = 0
-    with eager() if case.is_eager else nullcontext():
-        for end in [*case.restarts, len(case.cuts)]:
-            for cut in range(begin, end):
-                _write(where / "in" / f"{cut}.parquet", case.cuts[cut], cut)
-            while waiting and waiting[0].cut < end:
-                _run(outlets(_read(session, case, where), collected), where, waiting.pop(0))
-            _run(outlets(_read(session, case, where), collected), where, None)
-            begin = end
+    for end in [*case.restarts, len(case.cuts)]:
+        for cut in range(begin, end):
+            _write(where / "in" / f"{cut}.parquet", case.cuts[cut], cut)
+        while waiting and waiting[0].cut < end:
+            _run(outlets(_read(session, case, where), collected), where, waiting.pop(0))
+        _run(outlets(_read(session, case, where), collected), where, None)
+        begin = end
     return collected
 
 

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,8 @@ from pyspark.sql import SparkSession
 
 from exactness.case import Case, Second
 from exactness.comparison import check_early, check_late, check_model, check_results
-from exactness.drawn_cases import cases, seconds_of
+from exactness.drawn_cases import cases, pairs, seconds_of
+from exactness.eager import eager
 from exactness.late_model import modelled
 from exactness.native import quick_session, run_native, run_native_again
 from exactness.ours import run_ours, run_ours_again
@@ -28,6 +29,7 @@ from exactness.ours import run_ours, run_ours_again
 CASES = int(os.environ.get("PENSTOCK_CASES", "10"))
 CASES_IN_CI = 200
 IN_MEMORY = "/dev/shm"
+Pair = tuple[Case, Case]
 
 
 @pytest.fixture(scope="module")
@@ -46,33 +48,33 @@ def _files_in_memory() -> Iterator[None]:
     tempfile.tempdir = before
 
 
-@settings(max_examples=CASES, derandomize=True)
-@given(case=cases())
-def test_results_and_late_rows_are_sparks_own(session: SparkSession, case: Case) -> None:
-    check(session, case)
+@settings(max_examples=max(1, CASES // 2), derandomize=True)
+@given(pair=pairs())
+def test_results_and_late_rows_are_sparks_own(session: SparkSession, pair: Pair) -> None:
+    check_pair(session, pair)
 
 
 @pytest.mark.slow
-@settings(max_examples=max(CASES_IN_CI, CASES))
-@given(case=cases())
-def test_they_are_in_many_cases(session: SparkSession, case: Case) -> None:
-    check(session, case)
+@settings(max_examples=max(CASES_IN_CI, CASES) // 2)
+@given(pair=pairs())
+def test_they_are_in_many_cases(session: SparkSession, pair: Pair) -> None:
+    check_pair(session, pair)
 
 
-@settings(max_examples=max(1, CASES // 4), derandomize=True)
+@settings(max_examples=max(1, CASES // 5), derandomize=True)
 @given(case=cases())
 def test_early_results_are_sparks_own_in_update_mode(session: SparkSession, case: Case) -> None:
     check_with_early(session, case)
 
 
 @pytest.mark.slow
-@settings(max_examples=max(CASES_IN_CI, CASES) // 5)
+@settings(max_examples=max(CASES_IN_CI, CASES) // 10)
 @given(case=cases())
 def test_early_results_are_in_many_cases(session: SparkSession, case: Case) -> None:
     check_with_early(session, case)
 
 
-@settings(max_examples=max(1, CASES // 4), derandomize=True)
+@settings(max_examples=max(1, CASES // 5), derandomize=True)
 @given(drawn=cases().flatmap(lambda case: st.tuples(st.just(case), seconds_of(case))))
 def test_windows_over_windows_are_sparks_own(
     session: SparkSession, drawn: tuple[Case, Second]
@@ -81,12 +83,19 @@ def test_windows_over_windows_are_sparks_own(
 
 
 @pytest.mark.slow
-@settings(max_examples=max(CASES_IN_CI, CASES) // 5)
+@settings(max_examples=max(CASES_IN_CI, CASES) // 10)
 @given(drawn=cases().flatmap(lambda case: st.tuples(st.just(case), seconds_of(case))))
 def test_windows_over_windows_are_in_many_cases(
     session: SparkSession, drawn: tuple[Case, Second]
 ) -> None:
     check_again(session, *drawn)
+
+
+def check_pair(session: SparkSession, pair: Pair) -> None:
+    """Check two cases at a time: one alone leaves the machine idle half of the time."""
+    with tuned(pair[0]), ThreadPoolExecutor(2) as threads:
+        for done in [threads.submit(check, session, case) for case in pair]:
+            done.result()
 
 
 def check(session: SparkSession, case: Case) -> None:
@@ -103,7 +112,7 @@ def check(session: SparkSession, case: Case) -> None:
 
 def check_with_early(session: SparkSession, case: Case) -> None:
     """Compare final windows with Spark's append mode, open ones with its update mode."""
-    with directory() as where, ThreadPoolExecutor(1) as aside:
+    with tuned(case), directory() as where, ThreadPoolExecutor(1) as aside:
         closed = aside.submit(run_native, session, case)
         changed = aside.submit(run_native, session, case, "update")
         results, _ = run_ours(session, case, where, "every_batch")
@@ -113,10 +122,15 @@ def check_with_early(session: SparkSession, case: Case) -> None:
 
 def check_again(session: SparkSession, case: Case, second: Second) -> None:
     """Compare two levels of windows with Spark's."""
-    with directory() as where, ThreadPoolExecutor(1) as aside:
+    with tuned(case), directory() as where, ThreadPoolExecutor(1) as aside:
         native = aside.submit(run_native_again, session, case, second)
         results = run_ours_again(session, case, second, where)
         check_results(native.result(), results)
+
+
+def tuned(case: Case) -> AbstractContextManager[None]:
+    """Tune the engine as a case asks for."""
+    return eager() if case.is_eager else nullcontext()
 
 
 @contextmanager

@@ -162,6 +162,7 @@ class StoreModel:
             return False
         assert not {s.name for s in plan.restamped} & set(plan.replaced)
         written = [(rewrite, self._rewritten(rewrite)) for rewrite in plan.rewrites]
+        assert len(set(plan.replaced)) == len(plan.replaced)
         for name in plan.replaced:
             del self.segments[name], self.cells[name]
         for segment in plan.restamped:

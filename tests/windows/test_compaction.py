@@ -89,6 +89,19 @@ def test_entries_are_brought_up_to_the_last_batch_with_late_rows() -> None:
     assert "k" in plan.replaced
 
 
+def test_what_has_expired_is_dropped_too_before_another_ladder_wants_it_back() -> None:
+    # The window [0, 10) is over and of no use, unless the next one were to be formed from it.
+    panes = paned([sliding(10, 1)])
+    store = [run_of(batch, 4, 12) for batch in range(8)]
+    window = Segment("w", 0, 10, 10, through=3, is_delta=False, rows=8, bytes=8)
+    plan = compaction(panes, [*store, window], Ladder(), 10)
+    assert plan is not None
+    assert "w" in plan.replaced
+    chained = compaction(panes, [*store, window], Ladder(inverse=(0,)), 10)
+    assert chained is not None
+    assert [(rewrite.width, rewrite.through) for rewrite in chained.rewrites] == [(1, 7), (10, 7)]
+
+
 def test_entries_without_late_rows_stay_as_they_are() -> None:
     store = [run_of(batch, batch * 2, batch * 2 + 2) for batch in range(8)]
     kept = Segment("k", 0, 8, 4, through=3, is_delta=False, rows=8, bytes=8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -49,6 +49,11 @@ class Aggregation(Protocol):
         """Whether ``subtracted`` works, and is exact."""
         ...
 
+    @property
+    def exchanges(self) -> bool:
+        """Whether ``partials`` brings rows together by group, unless told where to leave them."""
+        ...
+
     def partials(
         self, df: DataFrame, groups: Sequence[str], place: Place | None = None
     ) -> DataFrame:
@@ -81,6 +86,8 @@ class SqlAggregation:
     All expressions are made once. Applying them to the next micro-batch costs no more than handing
     them over.
     """
+
+    exchanges: ClassVar[bool] = True
 
     schema: StructType
     state: StructType

@@ -21,6 +21,7 @@ def as_query_error(error: BaseException) -> PenstockError:
             error=failure["error"],
             reason=failure["message"],
             user_traceback=failure["traceback"],
+            method=failure.get("method"),
         )
     return QueryError(text or type(error).__name__)
 

@@ -98,6 +98,8 @@ class Partials:
             return grouped_where_they_are(prepared, PANE)
 
         made = self._aggregation.partials(rows, self._groups, stay if is_split else None)
+        if not is_split and not self._aggregation.exchanges:
+            made = self._aggregation.merged(made, self._groups)
         counted, frame = Measures.on(made.select(*self._stored), *self._made)
         return PartialFrame(frame, inner[0] if inner else None, seen, counted)
 

@@ -41,6 +41,7 @@ class UserAggregation:
     """
 
     invertible = False
+    exchanges = False
 
     def __init__(
         self, calls: AggregateCalls, columns: Sequence[str], schema: StructType, limits: Limits

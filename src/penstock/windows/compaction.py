@@ -67,7 +67,7 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """Segments to write, and the names of those that they replace, all in one step.
+    """Segments to write, and the names of those to drop for them or expired, all in one step.
 
     ``restamped`` are segments that stay as they are, but are known to be complete up to a later
     batch; they replace the ones of the same name, and no file is touched.
@@ -106,8 +106,10 @@ def compaction(
     needed = needed_from(panes, live, ladder, closed)
     run = _run_rewrite(group, needed, since, through, crossings)
     stays = {segment.name for segment in stamped}
+    # What has expired goes too: runs may now lie across it, and another ladder could want it back.
+    dropped = [s.name for s in segments if s.name in gone]
     replaced = [s.name for s in (*group, *entries) if s.name not in stays]
-    return Compaction((run, *rewritten), tuple(replaced), tuple(stamped))
+    return Compaction((run, *rewritten), (*replaced, *dropped), tuple(stamped))
 
 
 def _grown(runs: Sequence[Segment], fan: int) -> Sequence[Segment] | None:

@@ -16,7 +16,8 @@ def expired(
 ) -> tuple[str, ...]:
     """Return the names of the segments that no open window needs, once ``closed`` has passed.
 
-    The answer never changes back, so a segment may be dropped as soon as it is named.
+    As long as the ladder stays the answer never changes back. Drop all that are named at once: a
+    kept window is of no use without the panes that are to be taken out of it.
     """
     if closed is None:
         return ()
