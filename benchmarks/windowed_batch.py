@@ -50,6 +50,13 @@ def native(df: DataFrame) -> DataFrame:
 WAYS: dict[str, Callable[[DataFrame], DataFrame]] = {"native": native, "penstock": ours}
 
 
+def batch_session(master: str) -> SparkSession:
+    """Start Spark with adaptive execution, as it is in batch unless somebody turned it off."""
+    spark = session(master)
+    spark.conf.set("spark.sql.adaptive.enabled", "true")
+    return spark
+
+
 def write_rows(spark: SparkSession, where: Path, rows: int, keys: int, hours: float) -> None:
     """Write rows in no order of key, spread evenly over the time, in the order of time."""
     step = hours * 3_600_000_000 / rows
@@ -109,11 +116,11 @@ def main() -> None:
     options = parser.parse_args()
     if options.one:
         way, where = options.one
-        seconds_of(WAYS[way](session(options.master).read.parquet(where)))
+        seconds_of(WAYS[way](batch_session(options.master).read.parquet(where)))
         return
     results: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as scratch:
-        spark = session(options.master)
+        spark = batch_session(options.master)
         places = {hours: Path(scratch) / f"{hours}" for hours in options.hours}
         for hours, where in places.items():
             write_rows(spark, where, options.rows, options.keys, hours)

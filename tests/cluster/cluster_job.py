@@ -34,11 +34,18 @@ def main(master: str, packages: str, where: str) -> None:
         return {"id": row["id"], "penstock": penstock.__file__}
 
     df = ps.sources.generate(
-        ps.sources.Steady(100), duration_seconds=6, max_rows_per_batch=100, spark=spark
+        ps.sources.Steady(100),
+        duration_seconds=6,
+        max_rows_per_batch=100,
+        origin="2026-01-01T00:00:00Z",
+        spark=spark,
     )
     s = ps.Stream.read(df, time="ts", watermark="1 second")
     m = s.map(look, "id bigint, penstock string", on_error="dead_letter")
+    spans = s.group_by("key").window(ps.tumbling("2 seconds"), ps.sliding("3 seconds", "1 second"))
+    w = spans.aggregate(n=ps.count(), most=ps.max("value"))
     query = ps.run(
+        w.to(ps.sinks.parquet(f"{where}/windows")),
         m.to(ps.sinks.parquet(f"{where}/out")),
         m.dead_letters().to(ps.sinks.parquet(f"{where}/dead")),
         checkpoint=f"{where}/checkpoint",
@@ -48,8 +55,10 @@ def main(master: str, packages: str, where: str) -> None:
     last = query.status().last
     assert last is not None
     files = {row.penstock for row in spark.read.parquet(f"{where}/out").distinct().collect()}
+    windows = spark.read.parquet(f"{where}/windows").groupBy("window_name").sum("n").collect()
     tasks = {operator.name: operator.tasks for operator in last.operators}
-    print(json.dumps({"penstock": sorted(files), "tasks": tasks, "slots": last.slots}))
+    seen = {"penstock": sorted(files), "tasks": tasks, "slots": last.slots}
+    print(json.dumps({**seen, "windows": {row[0]: row[1] for row in windows}}))
     spark.stop()
 
 

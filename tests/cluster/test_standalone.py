@@ -40,6 +40,8 @@ def test_a_topology_runs_on_executors_that_do_not_have_penstock(
     assert all(".zip" in file for file in told["penstock"])
     assert told["slots"] == 4
     assert told["tasks"]["look"] == 4
+    # The watermark is then at 4.99 s: two tumbling windows, and the sliding ones up to [1, 4).
+    assert told["windows"] == {"2 seconds": 400, "3 seconds every 1 second": 100 + 200 + 300 + 300}
     rows = spark.read.parquet(str(tmp_path / "out")).select("id")
     expected = spark.range(600).filter("id % 50 <> 7")
     assert rows.count() == 588

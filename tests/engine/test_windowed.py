@@ -80,6 +80,12 @@ CASES: dict[str, tuple[ps.WindowAggregate, str]] = {
         "struct(-size(filter(collect_list(if(b, s, NULL)), x -> x = e)) AS n, e AS item))), 1, 2), "
         "e -> struct(e.item AS item, cast(-e.n AS bigint) AS count))",
     ),
+    "frequent_double": (
+        ps.frequent("v", 3),
+        "transform(slice(array_sort(transform(collect_set(v), e -> "
+        "struct(-size(filter(collect_list(v), x -> x = e)) AS n, e AS item))), 1, 3), "
+        "e -> struct(e.item AS item, cast(-e.n AS bigint) AS count))",
+    ),
     "first": (ps.first("i"), "min(struct(ts, i)).i"),
     "first_known": (
         ps.first("i", ignore_nulls=True),

@@ -24,6 +24,7 @@ from exactness.drawn_cases import cases, pairs, seconds_of
 from exactness.eager import eager
 from exactness.late_model import modelled
 from exactness.native import quick_session, run_native, run_native_again
+from exactness.once_wrong import BEFORE_1970, BLOCKS_OF_ONE_WIDTH, MANY_OPEN_WINDOWS
 from exactness.ours import run_ours, run_ours_again
 
 CASES = int(os.environ.get("PENSTOCK_CASES", "10"))
@@ -52,6 +53,16 @@ def _files_in_memory() -> Iterator[None]:
 @given(pair=pairs())
 def test_results_and_late_rows_are_sparks_own(session: SparkSession, pair: Pair) -> None:
     check_pair(session, pair)
+
+
+@pytest.mark.parametrize("case", [BLOCKS_OF_ONE_WIDTH, BEFORE_1970], ids=["blocks", "1970"])
+def test_a_case_that_was_once_wrong_stays_right(session: SparkSession, case: Case) -> None:
+    with tuned(case):
+        check(session, case)
+
+
+def test_many_open_windows_beside_kept_blocks(session: SparkSession) -> None:
+    check_with_early(session, MANY_OPEN_WINDOWS)
 
 
 @pytest.mark.slow

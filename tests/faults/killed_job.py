@@ -2,7 +2,8 @@
 
 #                        +-> halved -> parquet
 # files -> select -> tripled
-#                        +-> odd (filter) -> named -> parquet
+#            |           +-> odd (filter) -> named -> parquet
+#            +-> windows, sliding and tumbling -> parquet
 """
 
 from __future__ import annotations
@@ -46,14 +47,19 @@ def main(where: str, step: str, after_seconds: str) -> None:
     )
     spark.sparkContext.setLogLevel("OFF")
     files = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(f"{where}/in")
-    shared = ps.Stream.read(files).select("id", "value").map(tripled, SCHEMA)
+    timed = files.selectExpr("id", "value", "timestamp_seconds(1700000000 + id) AS ts")
+    read = ps.Stream.read(timed, time="ts", watermark="5 seconds").select("id", "value", "ts")
+    shared = read.map(tripled, SCHEMA)
     a = shared.map(halved, SCHEMA)
     b = shared.filter("id % 2 = 1", name="odd").map(named, "id bigint, name string")
+    windows = read.window(ps.sliding("200 seconds", "20 seconds"), ps.tumbling("30 seconds"))
+    c = windows.aggregate(n=ps.count(), s=ps.sum("value"), most=ps.max("id"))
     on_step = None if step == "never" else kill_at(step, after_seconds=float(after_seconds))
     print("ready", flush=True)
     query = ps.run(
         a.to(ps.sinks.parquet(f"{where}/a")),
         b.to(ps.sinks.parquet(f"{where}/b")),
+        c.to(ps.sinks.parquet(f"{where}/c")),
         checkpoint=f"{where}/checkpoint",
         available_now=True,
         on_step=on_step,

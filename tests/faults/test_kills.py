@@ -5,11 +5,14 @@ import random
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyarrow import dataset
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from oracle import bag
 from penstock.engine.steps import Step
@@ -84,8 +87,25 @@ def test_forty_kills_of_the_driver_leave_exactly_the_rows_of_a_plain_batch(
     expected_b = table.filter("id % 2 = 1").selectExpr("id", "concat('n', id)")
     assert bag(spark.read.parquet(str(tmp_path / "a")).select("id", "value")) == bag(expected_a)
     assert bag(spark.read.parquet(str(tmp_path / "b")).select("id", "name")) == bag(expected_b)
+    assert bag(spark.read.parquet(str(tmp_path / "c")).drop("batch_id")) == closed_windows(table)
     for name in ("a", "b"):
         assert_only_whole_batches(tmp_path / name)
+
+
+def closed_windows(table: DataFrame) -> Counter[tuple[Any, ...]]:
+    """The windows of the job that the last watermark has passed, as Spark computes them."""
+    timed = table.withColumn("ts", F.expr("timestamp_seconds(1700000000 + id)"))
+    measures = [F.count("*").alias("n"), F.sum("value").alias("s"), F.max("id").alias("most")]
+    found: Counter[tuple[Any, ...]] = Counter()
+    for length, slide, name in (
+        ("200 seconds", "20 seconds", "200 seconds every 20 seconds"),
+        ("30 seconds", "30 seconds", "30 seconds"),
+    ):
+        rows = timed.groupBy(F.window("ts", length, slide)).agg(*measures)
+        mark = F.timestamp_seconds(F.lit(1_700_000_000 + BATCHES * ROWS - 1 - 5))
+        closed = rows.filter(F.col("window.end") <= mark)
+        found += bag(closed.select("window", F.lit(name), "n", "s", "most"))
+    return found
 
 
 def assert_only_whole_batches(out: Path) -> None:

@@ -118,7 +118,7 @@ class LivingStore:
         self.store.reload()
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(lives())
 def test_every_window_holds_its_rows_exactly_once(life: Life) -> None:
     living = LivingStore(life)

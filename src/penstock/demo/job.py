@@ -1,4 +1,4 @@
-"""The demo's job: sensor readings are looked up, checked and split.
+"""The demo's job: sensor readings are looked up, checked, split, and summed up in windows.
 
 ``topology`` and ``look_up`` are all that a job of one's own would need; the rest makes the load and
 starts it.
@@ -42,11 +42,26 @@ def look_up(reading: dict[str, Any]) -> dict[str, Any]:
 
 
 def topology(stream: ps.Stream, out: str) -> list[ps.Outlet]:
-    """Keep readings above zero, raise an alarm for hot ones, and set aside what can't be read."""
+    """Keep readings above zero, raise an alarm for hot ones, and sum up each site in windows.
+
+    What can't be read is set aside, and so is what comes too late for a window.
+    """
     located = stream.map(look_up, READING, on_error="dead_letter")
     above_zero = located.filter("celsius >= 0", name="above_zero")
     hot = above_zero.filter("celsius >= 90", name="hot").select("ts", "site", "sensor", "celsius")
+    sites = above_zero.group_by("site").window(
+        ps.tumbling("10 seconds"), ps.sliding("30 seconds", "5 seconds")
+    )
+    summed = sites.aggregate(
+        readings=ps.count(),
+        hot=ps.count(where="celsius >= 90"),
+        mean=ps.avg("celsius"),
+        p99=ps.quantile("celsius", 0.99),
+        name="by_site",
+    )
     return [
+        summed.to(ps.sinks.parquet(f"{out}/windows"), name="windows"),
+        above_zero.late_rows().to(ps.sinks.parquet(f"{out}/late"), name="late"),
         above_zero.to(ps.sinks.parquet(f"{out}/readings"), name="readings"),
         hot.to(ps.sinks.json(f"{out}/alarms"), name="alarms"),
         located.dead_letters().to(ps.sinks.parquet(f"{out}/unread"), name="unread"),

@@ -16,8 +16,10 @@ from penstock.windows.panes import PanedSpec
 
 MAX_RATIO = 64
 SAMPLES = 24
-# Bringing the panes of a key together, in rows merged for each pane.
+# In rows merged for each pane: to bring the panes of a key together, and to build one more width,
+# which is a copy of the row and its place in a table that no longer fits the cache.
 FIXED_COST = 3.0
+WIDTH_COST = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +43,14 @@ def chosen_blocks(specs: Sequence[PanedSpec]) -> Blocks:
     phase = max(specs, key=lambda spec: spec.length / spec.slide).offset
     best = _cheapest(specs, phase)
     found = Blocks(best, phase)
-    worth = merged_rows(specs, found) + FIXED_COST < merged_rows(specs, Blocks())
+    worth = merging_cost(specs, found) + FIXED_COST < merging_cost(specs, Blocks())
     return found if best and worth else Blocks()
 
 
-def merged_rows(specs: Sequence[PanedSpec], blocks: Blocks) -> float:
-    """Return how many rows are merged for each pane, to build the blocks and form all windows."""
+def merging_cost(specs: Sequence[PanedSpec], blocks: Blocks) -> float:
+    """Return the cost of building the blocks and forming all windows, in rows for each pane."""
     widths = (1, *blocks.widths)
-    built = len(widths) if blocks.widths else 0
+    built = 1 + WIDTH_COST * len(blocks.widths) if blocks.widths else 0
     parents = (*blocks.widths, None)
     steps = zip(widths, parents, strict=True)
     return built + sum(_loose(specs, width, parent, blocks.phase) for width, parent in steps)
@@ -63,7 +65,7 @@ def _cheapest(specs: Sequence[PanedSpec], phase: int) -> tuple[int, ...]:
         for parent, (cost, chain) in best.items():
             if parent % width == 0 and parent <= width * MAX_RATIO:
                 loose = _loose(specs, width, parent, phase)
-                ways.append((1 + loose + cost, (parent, *chain)))  # type: ignore[arg-type]
+                ways.append((WIDTH_COST + loose + cost, (parent, *chain)))  # type: ignore[arg-type]
         best[width] = min(ways)
     return best[1][1]
 

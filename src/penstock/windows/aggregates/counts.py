@@ -14,7 +14,7 @@ from penstock.windows.aggregates.base import (
     WindowAggregate,
     check_expression,
 )
-from penstock.windows.aggregates.types import WHOLE, same_zero
+from penstock.windows.aggregates.types import WHOLE
 
 SUM_OF = "sum({%s})"
 SIGNED_SUM_OF = "sum(if({sign} < 0, -{%s}, {%s}))"
@@ -86,7 +86,7 @@ class CountDistinct(WindowAggregate):
         if self.exact:
             part = Part(
                 "values",
-                f"collect_set({same_zero(setting.types['x'])})",
+                "collect_set({x})",
                 "array_distinct(flatten(collect_list({values})))",
             )
             return Recipe((part,), "cast(size({values}) AS bigint)", native)

@@ -15,7 +15,7 @@ from penstock.windows.aggregates.base import (
     check_whole,
     refuse_shares,
 )
-from penstock.windows.aggregates.types import same_zero
+from penstock.windows.aggregates.types import FLOATING
 
 MAX_TRACKED = 1_000_000
 # Most often first; equally often in the order of the values, so that the answer is always the same.
@@ -48,7 +48,7 @@ class Frequent(WindowAggregate):
     def recipe(self, setting: Setting) -> Recipe:
         """Return the SQL of a frequent-items sketch."""
         refuse_shares(self, setting)
-        value, size = same_zero(setting.types["x"]), self.tracked
+        value, size = _same_zero(setting.types["x"]), self.tracked
         known = " FILTER (WHERE {x} IS NOT NULL)"
         part = Part(
             "items",
@@ -71,3 +71,8 @@ def frequent(column: Any, k: int, *, tracked: int = 1_000, where: Any = None) ->
     'frequent(page, k=10)'
     """
     return Frequent(column, k, tracked, where=where)
+
+
+def _same_zero(type_name: str) -> str:
+    """Make 0.0 of -0.0: the sketch tells them apart, and Spark does not anywhere else."""
+    return f"{{x}} + cast(0 AS {type_name})" if type_name in FLOATING else "{x}"

@@ -31,8 +31,3 @@ def is_interval(type_name: str) -> bool:
 def is_number(type_name: str) -> bool:
     """Say whether Spark computes with a type as a number."""
     return type_name in (*WHOLE, *ADDED_AS_DOUBLE) or decimal_digits(type_name) is not None
-
-
-def same_zero(type_name: str) -> str:
-    """Make 0.0 of -0.0, as Spark does where it tells values apart."""
-    return f"{{x}} + cast(0 AS {type_name})" if type_name in FLOATING else "{x}"
