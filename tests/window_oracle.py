@@ -86,7 +86,7 @@ def by_window(rows: Iterable[Row], by: Sequence[str], name: str = "") -> dict[An
 
 def same(left: Any, right: Any) -> bool:
     """Equal; floating point within 1e-9 relative, NaN equal to itself."""
-    if isinstance(left, list) and isinstance(right, list):
+    if isinstance(left, list | tuple) and type(left) is type(right):
         return len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, float) and isinstance(right, float):
         return (

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+BEFORE_ALL_TIMES = -62_135_596_800_000_000  # the year 1, in microseconds
+
 
 def any_index(beside: Column) -> Column:
     """Return 1 or 2, Spark can't know which; ``beside`` is any number of the row."""

@@ -75,7 +75,7 @@ class Closer:
         plan: ClosingPlan | None,
         segments: Sequence[Segment],
         delta: Segment | None,
-        closed: int | None,
+        closed: int,
     ) -> DataFrame | None:
         """Return the windows that come out of a batch, None where there are none.
 
@@ -97,6 +97,11 @@ class Closer:
             return None
         return self._emitted(results).select(*self._shown)
 
+    @property
+    def has_kept(self) -> bool:
+        """Whether the last closing holds blocks to be kept; one in bulk leaves them for later."""
+        return self._cached is not None
+
     def keep(self, number: int) -> int:
         """Write the blocks of the last closing that are kept; return their rows."""
         assert self._cached is not None
@@ -117,13 +122,13 @@ class Closer:
             self._cached = None
 
     def _early_plan(
-        self, segments: Sequence[Segment], delta: Segment | None, closed: int | None
+        self, segments: Sequence[Segment], delta: Segment | None, closed: int
     ) -> ClosingPlan | None:
         """Plan the open windows that this batch's partials changed."""
         if not self._emits_early or delta is None:
             return None
         last = max(spec.last_end_with(delta.end - 1) for spec in self._panes.specs)
-        after = delta.first if closed is None else max(closed, delta.first)
+        after = max(closed, delta.first)
         plan = plan_closing(self._panes, segments, Ladder(), after, last, crossings=self._crossings)
         changed = [m for m in plan.merges if m.start < delta.end and delta.first < m.end]
         return replace(plan, merges=tuple(changed))

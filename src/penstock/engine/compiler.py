@@ -10,7 +10,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from penstock.engine.changing import any_index, changing
+from penstock.engine.changing import BEFORE_ALL_TIMES, any_index, changing
 from penstock.engine.columns import (
     MISSED,
     MISSED_TYPE,
@@ -21,7 +21,6 @@ from penstock.engine.columns import (
 from penstock.engine.compiled_batch import CompiledBatch, Plan, Rows
 from penstock.engine.compiled_step import CompiledStep, python_steps
 from penstock.engine.observations import Measures, counting
-from penstock.engine.partials import BEFORE_ALL_TIMES
 from penstock.engine.python_step import (
     FAILED,
 )
@@ -184,22 +183,25 @@ class Compilation:
         return Rows(joined, None, ordered=False)
 
     def _late(self, operator: LateRows, df: DataFrame) -> DataFrame:
-        low = self._plan.lows.get(operator.name)
-        # Before there is a watermark nothing is late, as if it stood before all times.
-        low = BEFORE_ALL_TIMES if low is None else low
         assert operator.time is not None
-        time = F.col(quoted(operator.time))
-        mark = F.timestamp_micros(changing(low, any_index(F.unix_micros(time))))
+        time = F.unix_micros(F.col(quoted(operator.time)))
+        index = any_index(time)
+        low = self._plan.lows.get(operator.name)
         readers = self._topology.consumers[operator.inputs[0]]
         windowed = [self._compiler.windows[op.name] for op in readers if isinstance(op, Compute)]
         if not windowed:
+            # Before there is a watermark nothing is late, as if it stood before all times.
+            mark = changing(BEFORE_ALL_TIMES if low is None else low, index)
             none = F.array().cast(MISSED_TYPE)
-            return df.filter(time <= mark).withColumns({WATERMARK: mark, MISSED: none})
+            shown = {WATERMARK: F.timestamp_micros(mark), MISSED: none}
+            return df.filter(time <= mark).withColumns(shown)
         late, missed = F.lit(False), []
         for each in windowed:
             late = late | each.partials.is_late(each.state.closed)
             missed.append(each.partials.missed(each.state.closed))
-        return df.filter(late).withColumns({WATERMARK: mark, MISSED: F.concat(*missed)})
+        mark = changing(max(0, low or 0), index)  # windows are closed up to 1970 from the start
+        shown = {WATERMARK: F.timestamp_micros(mark), MISSED: F.concat(*missed)}
+        return df.filter(late).withColumns(shown)
 
     def _dead_letters(self, operator: DeadLetters) -> Rows:
         ends = dict.fromkeys(chain_end(self._topology, name) for name in operator.inputs)

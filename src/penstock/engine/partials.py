@@ -18,8 +18,6 @@ from penstock.engine.pane_rows import RowPanes
 from penstock.engine.schemas import quoted
 from penstock.topology.operators import Compute
 
-BEFORE_ALL_TIMES = -62_135_596_800_000_000  # the year 1, in microseconds
-
 
 @dataclass(frozen=True, slots=True)
 class PartialCounts:
@@ -83,7 +81,7 @@ class Partials:
         self._made = [counting(), F.min(pane).alias("first"), F.max(pane).alias("last")]
         self._rows = counting()
 
-    def of(self, df: DataFrame, closed: int | None, *, is_split: bool) -> PartialFrame:
+    def of(self, df: DataFrame, closed: int, *, is_split: bool) -> PartialFrame:
         """Return the partials of some rows; those of windows closed up to ``closed`` are left out.
 
         Split: they are made where the rows are. Combined: brought together by key first.
@@ -103,28 +101,20 @@ class Partials:
         counted, frame = Measures.on(made.select(*self._stored), *self._made)
         return PartialFrame(frame, inner[0] if inner else None, seen, counted)
 
-    def is_late(self, closed: int | None) -> Column:
+    def is_late(self, closed: int) -> Column:
         """Return whether a row misses a window."""
-        before = BEFORE_ALL_TIMES
-        if closed is not None:
-            before = self._panes.start_micros(self._panes.late_before(closed))
+        before = self._panes.start_micros(self._panes.late_before(closed))
         return self._micros < changing(before, self._index)
 
-    def missed(self, closed: int | None) -> Column:
+    def missed(self, closed: int) -> Column:
         """Return the windows that a row misses."""
-        return self._row_panes.missed(self._boundary(closed))
+        return self._row_panes.missed(changing(closed, self._index))
 
-    def _paned(self, df: DataFrame, closed: int | None) -> DataFrame:
+    def _paned(self, df: DataFrame, closed: int) -> DataFrame:
         if not self._row_panes.is_point:
-            rows = self._row_panes.paned(df, self._boundary(closed))
+            rows = self._row_panes.paned(df, changing(closed, self._index))
             return rows.withColumns(self._named)
-        needed = BEFORE_ALL_TIMES
-        if closed is not None:
-            needed = self._panes.start_micros(self._panes.first_needed(closed))
+        needed = self._panes.start_micros(self._panes.first_needed(closed))
         # Rows without a time are left out too: nothing is known of null.
         rows = df.filter(self._micros >= changing(needed, self._index))
         return rows.withColumns(self._pane | self._named)
-
-    def _boundary(self, closed: int | None) -> Column:
-        number = self._panes.boundary(BEFORE_ALL_TIMES) if closed is None else closed
-        return changing(number, self._index)

@@ -23,7 +23,11 @@ _PIECES = pa.schema(
         (SIGN, pa.int32()),
     ]
 )
-_BELONGS = f"{SEGMENT} = {_OF} AND {WIDTH} = {_WIDE} AND {PANE} >= {_FIRST} AND {PANE} < {_END}"
+# Entries of one width may lie in one directory on two grids; a piece takes those of its own.
+_BELONGS = (
+    f"{SEGMENT} = {_OF} AND {WIDTH} = {_WIDE} AND {PANE} >= {_FIRST} AND {PANE} < {_END} "
+    f"AND pmod({PANE} - {_FIRST}, greatest({_WIDE}, 1)) = 0"
+)
 _SAID_IN_SQL = 300
 
 

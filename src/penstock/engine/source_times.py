@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from penstock.engine.changing import any_index, changing
+from penstock.engine.changing import BEFORE_ALL_TIMES, any_index, changing
 from penstock.engine.observations import Measures, counting
-from penstock.engine.partials import BEFORE_ALL_TIMES
 from penstock.engine.schemas import quoted
 from penstock.topology.operators import Source
 from penstock.windows.watermark import NOTHING_SEEN, Mark, Seen

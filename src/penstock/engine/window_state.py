@@ -14,12 +14,13 @@ from penstock.windows.sharing import SharingState
 class WindowState:
     """The segments that the pane store holds, and how far windows are closed.
 
-    ``closed`` is the pane boundary up to which windows came out, None before there was a watermark.
+    ``closed`` is the pane boundary up to which windows came out; it starts in 1970, as Spark's
+    watermark does.
     ``sharing`` is the memory of the decision between split and combined.
     """
 
     segments: tuple[Segment, ...] = ()
-    closed: int | None = None
+    closed: int = 0
     sharing: SharingState = field(default_factory=SharingState)
 
     def to_json(self) -> dict[str, Any]:
@@ -34,7 +35,7 @@ class WindowState:
     def from_json(cls, document: Mapping[str, Any]) -> WindowState:
         """Read what ``to_json`` wrote; a wrong document is a KeyError, TypeError or ValueError."""
         closed = document["closed"]
-        if closed is not None and type(closed) is not int:
+        if type(closed) is not int:
             raise TypeError(f"closed is {closed!r}")
         segments = tuple(Segment.from_json(each) for each in document["segments"])
         return cls(segments, closed, SharingState.from_json(document["sharing"]))

@@ -103,12 +103,12 @@ class WindowedOperator:
         delta = self._delta(batch_id, places)
         segments = (*self.state.segments, *([delta] if delta else []))
         before = self.state.closed
-        through = None if low_micros is None else self._panes.boundary(low_micros)
-        if before is not None:
-            through = before if through is None else max(before, through)
+        through = before
+        if low_micros is not None:
+            through = max(before, self._panes.boundary(low_micros))
         self.plan = self._planned(segments, before, through)
         results = self._closer.windows(session, self.plan, segments, delta, through)
-        if self.plan is not None and self.plan.keeps:
+        if self.plan is not None and self._closer.has_kept:
             segments = (*segments, *self._keep(self.plan, batch_id))
         gone = set(expired(self._panes, segments, self.ladder, through))
         live = tuple(each for each in segments if each.name not in gone)
@@ -173,7 +173,7 @@ class WindowedOperator:
             yield WindowPlanChanged(batch_id, name, f"keeps {plan}", self.ladder.reason)
         segments = self.state.segments
         oldest = min((segment.first for segment in segments), default=0)
-        age = self.state.closed - oldest if segments and self.state.closed is not None else 0
+        age = self.state.closed - oldest if segments else 0
         yield PanesStored(
             batch_id=batch_id,
             operator=name,
@@ -215,15 +215,15 @@ class WindowedOperator:
         )
 
     def _planned(
-        self, segments: tuple[Segment, ...], before: int | None, through: int | None
+        self, segments: tuple[Segment, ...], before: int, through: int
     ) -> ClosingPlan | None:
-        if through is None or through == before:
+        if through == before:
             return None
         self._choose_ladder(segments)
         plan = plan_closing(
             self._panes, segments, self.ladder, before, through, crossings=self._crossings
         )
-        if plan.merges and before is not None:
+        if plan.merges:
             # Each pane that the watermark passes was read this often, on average.
             self._reads_per_partial = plan.inputs / (through - before)
         return None if plan.is_empty else plan
