@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -40,7 +41,7 @@ class CompiledBatch:
     """The DataFrames of a micro-batch, not yet run.
 
     ``kept`` are cached until ``release``. ``inner`` were handed to Spark inside other DataFrames,
-    so that their counts must be looked for in their own plans.
+    as finished rows.
     """
 
     frames: dict[str, DataFrame] = field(default_factory=dict)
@@ -48,10 +49,22 @@ class CompiledBatch:
     inner: list[DataFrame] = field(default_factory=list)
     counters: dict[str, Measures] = field(default_factory=dict)
 
+    def complete(self) -> None:
+        """Let Spark take in what was counted in the rows that were handed over as finished.
+
+        No query of its own holds their plans, so that Spark would wait for them for ever, and keep
+        what it waits for.
+        """
+        for df in self.inner:
+            java: Any = df._jdf
+            session: Any = df.sparkSession._jsparkSession
+            session.observationManager().tryComplete(java.queryExecution())
+        self.inner.clear()
+
     @property
     def places(self) -> list[DataFrame]:
         """The DataFrames in whose plans a count may have to be looked for."""
-        return [*self.kept, *self.inner]
+        return self.kept
 
     def counted(self) -> dict[str, int]:
         """Return the rows that Spark counted, by operator."""

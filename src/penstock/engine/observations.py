@@ -30,8 +30,7 @@ class Measures:
 
         Spark reports an observation when the first query that contains it ends. If that query had
         no use for the rows (its filter is never true, say) the report is empty, although another
-        may have read them; and a DataFrame that was handed over as finished rows is in no query at
-        all. So the plans of ``places``, which hold the true counts, are asked then.
+        may have read them. Then the plans of ``places``, which hold the true counts, are asked.
         """
         java: Any = self.observation._jo
         if java is None:

@@ -202,6 +202,7 @@ class Runner:
             lambda job: self._context.cancelJobsWithTag(self._tag(batch_id, job.name)),
         )
         self._settle(batch_id)
+        compiled.complete()
         if turn == 0:
             self._windowing.advance(compiled.seen(self.topology.sources))
 
