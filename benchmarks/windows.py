@@ -1,8 +1,9 @@
 """Windows over streams: Penstock beside Spark's own ``groupBy(window(...))``.
 
 Both read the same rows from the same source and write to the same kind of sink. They take turns,
-each run in a process of its own from an empty checkpoint. The time is Spark's own triggerExecution
-of the micro-batches of the second half of every run.
+each run in a process of its own from an empty checkpoint, and every run is as long as it takes to
+warm up: so many micro-batches and so many seconds at the least. The time is Spark's own
+triggerExecution of the micro-batches of the second half of a run.
 
     python benchmarks/windows.py                                  # a table
     python benchmarks/windows.py --json --case sliding60 five
@@ -86,8 +87,8 @@ def _elsewhere(options: argparse.Namespace, case: str, way: str) -> Told:
     with tempfile.TemporaryDirectory() as where:
         answer = Path(where) / "answer.json"
         command = [sys.executable, __file__, "--one", way, "--case", case]
-        command += ["--batches", str(options.batches), "--sink", options.sink]
-        command += ["--master", options.master, "--answer", str(answer)]
+        command += ["--batches", str(options.batches), "--seconds", str(options.seconds)]
+        command += ["--sink", options.sink, "--master", options.master, "--answer", str(answer)]
         if options.rows is not None:
             command += ["--rows", str(options.rows)]
         try:
@@ -101,8 +102,14 @@ def _elsewhere(options: argparse.Namespace, case: str, way: str) -> Told:
 def _one(options: argparse.Namespace) -> None:
     """Run once in this process and write down what it took, or why it failed."""
     way, _, partitions = options.one.partition("-")
-    case = CASES[options.case[0]].with_rows(options.rows)
-    setting = Setting(case, options.batches, options.sink, options.master, int(partitions or 2))
+    setting = Setting(
+        CASES[options.case[0]].with_rows(options.rows),
+        options.batches,
+        options.seconds,
+        options.sink,
+        options.master,
+        int(partitions or 2),
+    )
     try:
         answer = json.dumps(asdict(run_once(way, setting)))
     except Exception:
@@ -116,7 +123,8 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--case", nargs="+", choices=[*CASES, *OTHERS], default=[*CASES])
-    parser.add_argument("--batches", type=int, default=24, help="micro-batches of a run")
+    parser.add_argument("--batches", type=int, default=24, help="least micro-batches of a run")
+    parser.add_argument("--seconds", type=float, default=60.0, help="least time of a run")
     parser.add_argument("--rounds", type=int, default=2, help="runs of each way")
     parser.add_argument("--rows", type=int, help="rows a micro-batch, for all cases")
     parser.add_argument("--sink", choices=["parquet", "noop"], default="parquet")
@@ -147,7 +155,7 @@ def main() -> None:
     results: list[dict[str, Any]] = []
     for case in options.case:
         if case == "flat":
-            setting = Setting(FLAT.with_rows(options.rows), options.flat_batches, options.sink)
+            setting = Setting(FLAT.with_rows(options.rows), options.flat_batches, sink=options.sink)
             results += windows_flat.measure(setting, options.plot)
         elif case == "flink":
             results += windows_flink.measure(options.flink_python, options.batches, options.rows)

@@ -27,18 +27,23 @@ LOOK_EVERY_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How a case is run; the first half of the micro-batches warms up."""
+    """How a case is run: for so many micro-batches and so long, whichever takes longer."""
 
     case: Case
     batches: int
+    seconds: float = 0.0
     sink: str = "parquet"
     master: str = "local[2]"
     shuffle_partitions: int = 2
 
-    @property
-    def warm_up(self) -> int:
-        """How many micro-batches are left out."""
-        return self.batches // 2
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """The last half of a query's micro-batches, which is measured, and the CPU that each took."""
+
+    query: StreamingQuery
+    numbers: range
+    cpu_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +98,15 @@ def by_penstock(spark: SparkSession, setting: Setting, where: Path) -> Run:
     """Run all windows of a case in one query."""
     steps = StepTimes()
     query = penstock_query(spark, setting, where, steps)
-    cpu_ms = wait_for(spark, query._spark_query, setting)
+    half = last_half(spark, query._spark_query, setting)
     query.stop()
-    run = measured(setting, [query._spark_query])
     results = _results(spark, setting, [where / "out"])
-    return Run(run.batch_ms, cpu_ms, run.empty, run.durations_ms, steps.medians(setting), results)
+    return measured([half], results, steps.medians(half.numbers))
 
 
 def by_spark(spark: SparkSession, setting: Setting, where: Path) -> Run:
     """Run one native query for each window, one after another."""
-    queries, outs, cpu_ms = [], [], 0.0
+    halves, outs = [], []
     for number, span in enumerate(setting.case.windows):
         rows = stream(spark, setting.case).withWatermark("ts", WATERMARK)
         windows = rows.groupBy(F.window("ts", span.length, span.every), "k")
@@ -112,12 +116,9 @@ def by_spark(spark: SparkSession, setting: Setting, where: Path) -> Run:
             outs.append(where / f"out-{number}")
             writer = writer.option("path", str(outs[-1]))
         query = writer.option("checkpointLocation", str(where / f"checkpoint-{number}")).start()
-        cpu_ms += wait_for(spark, query, setting)
+        halves.append(last_half(spark, query, setting))
         query.stop()
-        queries.append(query)
-    run = measured(setting, queries)
-    results = _results(spark, setting, outs)
-    return Run(run.batch_ms, cpu_ms, run.empty, run.durations_ms, results=results)
+    return measured(halves, _results(spark, setting, outs), {})
 
 
 WAYS: Mapping[str, Callable[[SparkSession, Setting, Path], Run]] = {
@@ -139,18 +140,19 @@ def run_once(way: str, setting: Setting) -> Run:
         shutil.rmtree(where, ignore_errors=True)
 
 
-def wait_for(spark: SparkSession, query: StreamingQuery, setting: Setting) -> float:
-    """Wait until the micro-batches are done; return the CPU milliseconds of a measured one."""
+def last_half(spark: SparkSession, query: StreamingQuery, setting: Setting) -> Half:
+    """Wait until a query has run long enough."""
     java: Any = query._jsq
+    until = time.perf_counter() + setting.seconds
     seen: dict[int, float] = {}
     while query.isActive:
         last = java.lastProgress()
-        done = -1 if last is None else last.batchId()
+        done = 0 if last is None else last.batchId()
         seen.setdefault(done, cpu_seconds(spark))
-        if done >= setting.batches:
-            later = [batch for batch in seen if batch >= setting.warm_up]
-            first, end = later[0], later[-1]
-            return (seen[end] - seen[first]) / (end - first) * 1_000
+        if done >= setting.batches and time.perf_counter() >= until:
+            first = min(number for number in seen if number >= done // 2)
+            cpu_ms = (seen[done] - seen[first]) / (done - first) * 1_000
+            return Half(query, range(done // 2, done), cpu_ms)
         time.sleep(LOOK_EVERY_SECONDS)
     raise RuntimeError(f"the query ended by itself: {query.exception()}")
 
@@ -162,29 +164,20 @@ def cpu_seconds(spark: SparkSession) -> float:
     return float(spent) / 1_000 + time.process_time()
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """The measured micro-batches of queries that ran one after another, added up."""
-
-    batch_ms: list[float]
-    empty: int
-    durations_ms: Mapping[str, float]
-
-
-def measured(setting: Setting, queries: list[StreamingQuery]) -> Measured:
-    """Read from Spark's progress reports how long micro-batches took."""
-    numbers = range(setting.warm_up, setting.batches)
-    batch_ms, empty = [0.0] * len(numbers), 0
+def measured(halves: list[Half], results: list[float], steps_ms: Mapping[str, float]) -> Run:
+    """Read Spark's progress reports; times of queries that ran one after another are added up."""
+    times, empty = [], 0
     durations: dict[str, float] = defaultdict(float)
-    for query in queries:
-        reports = {p.batchId: p for p in query.recentProgress if "addBatch" in p.durationMs}
-        empty += sum(reports[number].numInputRows == 0 for number in numbers)
-        for position, number in enumerate(numbers):
-            batch_ms[position] += reports[number].durationMs["triggerExecution"]
-        for name in reports[numbers[0]].durationMs:
-            each = [reports[number].durationMs.get(name, 0) for number in numbers]
-            durations[name] += statistics.median(each)
-    return Measured(batch_ms, empty, dict(durations))
+    for half in halves:
+        reports = {p.batchId: p for p in half.query.recentProgress if "addBatch" in p.durationMs}
+        chosen = [reports[number] for number in half.numbers]
+        times.append([float(report.durationMs["triggerExecution"]) for report in chosen])
+        empty += sum(report.numInputRows == 0 for report in chosen)
+        for name in chosen[0].durationMs:
+            durations[name] += statistics.median(r.durationMs.get(name, 0) for r in chosen)
+    batch_ms = [sum(each) for each in zip(*times, strict=False)]
+    cpu_ms = sum(half.cpu_ms for half in halves)
+    return Run(batch_ms, cpu_ms, empty, dict(durations), dict(steps_ms), results)
 
 
 class StepTimes:
@@ -207,9 +200,8 @@ class StepTimes:
         self._ms[name][batch_id] = (now - self._last_seconds) * 1_000
         self._last_seconds, self._batch_id = now, batch_id
 
-    def medians(self, setting: Setting) -> dict[str, float]:
-        """Return the median of each step of the measured micro-batches."""
-        numbers = range(setting.warm_up, setting.batches)
+    def medians(self, numbers: range) -> dict[str, float]:
+        """Return the median of each step of some micro-batches."""
         return {
             name: statistics.median(times[number] for number in numbers if number in times)
             for name, times in self._ms.items()

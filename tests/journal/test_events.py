@@ -21,12 +21,14 @@ from penstock.journal import (
     Event,
     FaultSeen,
     ForecastMade,
+    PanesStored,
     QueryStarted,
     QueryStopped,
     RowsFailed,
     RowsLate,
     SourceProgress,
     UnknownEvent,
+    WindowPlanChanged,
     WindowsClosed,
     from_json,
     read,
@@ -57,6 +59,8 @@ SCHEMA_1 = [
     RowsFailed(7, "enrich", 10, {"ZeroDivisionError": 10}),
     FaultSeen(7, "executor_lost", "executor 3 was lost", 2),
     QueryStopped("failed", 'OSError: "disk"\nfull €'),
+    PanesStored(7, "hourly", 9, 1_200, 34_000, age_seconds=3_600.0),
+    WindowPlanChanged(7, "hourly", "combined", "the exchange pays for itself"),
 ]
 
 
