@@ -51,7 +51,8 @@ def test_both_ways_give_the_same_windows(spark: SparkSession, tmp_path: Path) ->
     # row comes every 0.2 s in the history and every 0.1 s after it, and each is in four windows.
     assert ours.results[0] == 5 * 8
     assert ours.results == native.results
-    assert len(ours.batch_ms) == len(native.batch_ms) == 2
+    # The watcher may look when more batches are done; the last half is never less than this.
+    assert min(len(ours.batch_ms), len(native.batch_ms)) >= 2
     assert {"partials", "close", "sinks", "commit"} <= set(ours.steps_ms)
 
 
