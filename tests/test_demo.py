@@ -252,16 +252,18 @@ def started(directory: Path, *arguments: str) -> Iterator[Started]:
 @pytest.mark.slow
 class TestDemo:
     def test_it_runs_to_its_end(self, tmp_path: Path) -> None:
-        with started(tmp_path, "--seconds", "5", "--json") as run:
+        with started(tmp_path, "--seconds", "20", "--json") as run:
             told, complaints = run.process.communicate(timeout=LIMIT_SECONDS)
             assert (run.process.returncode, complaints) == (0, "")
             assert run.processes() == []
         outcome = json.loads(told)
-        assert outcome["rows"] == outcome["offered_rows"] == 1250
+        assert outcome["rows"] == outcome["offered_rows"] == 5000
         assert outcome["failed_rows"] > 0
         assert not outcome["stopped_by_ctrl_c"]
         for output in outcome["outputs"]:
-            assert output["rows"] == output["rows_read_back"] > 0
+            # Whether a row comes too late depends on where the batches were cut.
+            at_least = 0 if output["name"] == "late" else 1
+            assert output["rows"] == output["rows_read_back"] >= at_least
             assert Path(output["path"]).parent == tmp_path / "penstock-demo"
         assert outcome["decisions"][0]["from_batch"] == 0
         assert "Using incubator modules" in Path(outcome["spark_log"]).read_text()

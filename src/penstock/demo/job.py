@@ -111,7 +111,7 @@ class Load:
             self.trace,
             keys=SENSORS,
             cost=self.cost,
-            delays=ps.sources.ExponentialDelay(mean_seconds=0.5, fraction=0.1),
+            delays=ps.sources.ExponentialDelay(mean_seconds=1.5, fraction=0.1),
             max_rows_per_batch=max(1, round(4 * TRIGGER_SECONDS * self.rate)),
             seed=SEED,
             spark=spark,
