@@ -23,6 +23,11 @@ from penstock.windows.aggregates.base import WindowAggregate
 _OWN_NAME = re.compile(rf"{RESERVED}in\d+")
 
 
+def input_name(number: int) -> str:
+    """Return the name of a column that aggregates read."""
+    return f"{RESERVED}in{number}"
+
+
 class Inputs:
     """Columns to compute from each row before it is aggregated, as the aggregates ask for them."""
 
@@ -125,7 +130,7 @@ class Inputs:
     def _own(self, key: Hashable, column: Column) -> str:
         if key in self._known:
             return self._known[key][0]
-        name = f"{RESERVED}in{len(self._columns)}"
+        name = input_name(len(self._columns))
         self._columns.append(column.alias(name))
         self._known[key] = name, ""
         return name

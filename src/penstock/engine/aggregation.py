@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from penstock.engine.aggregate_inputs import Inputs
+from penstock.engine.aggregate_inputs import Inputs, input_name
 from penstock.engine.schemas import RESERVED, analysed, check_columns, quoted, schema_of
 from penstock.errors import TopologyError
 from penstock.windows.aggregates.base import (
@@ -25,6 +25,19 @@ from penstock.windows.aggregates.counts import count_part
 ROWS = RESERVED + "rows"
 
 Place = Callable[[DataFrame], DataFrame]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What to count of all rows while some of them are aggregated.
+
+    Only rows for which ``when`` is true are aggregated; the others are in a group of their own.
+    ``measures`` are aggregates over the columns in ``carried``.
+    """
+
+    when: Column
+    carried: tuple[Column, ...]
+    measures: tuple[Column, ...]
 
 
 class Aggregation(Protocol):
@@ -154,6 +167,22 @@ class SqlAggregation:
             rows = place(rows)
         return rows.groupBy(*columns).agg(*self._partials)
 
+    def counted_partials(
+        self, df: DataFrame, groups: Sequence[str], count: Beside, place: Place | None = None
+    ) -> DataFrame:
+        """Turn rows into groups and states, and count rows on the way, all in one aggregate."""
+        columns = self._columns(groups)
+        if _COUNTED not in self._made:
+            # What is left out is not computed either: it could fail.
+            self._made[_COUNTED] = [
+                F.when(count.when, column).alias(input_name(number))
+                for number, column in enumerate(self._inputs)
+            ]
+        rows = df.select(*columns, *self._made[_COUNTED], *count.carried)
+        if place is not None:
+            rows = place(rows)
+        return rows.groupBy(*columns).agg(*self._partials, *count.measures)
+
     def merged(self, df: DataFrame, groups: Sequence[str]) -> DataFrame:
         """Turn groups and states into one state for each group."""
         return df.groupBy(*self._columns(groups)).agg(*self._merges)
@@ -211,6 +240,7 @@ class SqlAggregation:
 
 
 _GROUP = RESERVED + "group"
+_COUNTED = "counted"
 _SIGN = "{sign}"
 _ROWS_LEFT = f"{ROWS} > 0"
 

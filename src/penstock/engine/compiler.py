@@ -64,8 +64,15 @@ class Compiler:
         self.topology = topology
         self.windows = windows
         self.turns = rounds(topology)
+        self.measured_by = {
+            source: name
+            for name, operator in windows.items()
+            if (source := _source_seen_by(topology, operator)) is not None
+        }
         self.times = {
-            source.name: SourceTimes(source) for source in topology.sources if source.watermark
+            source.name: SourceTimes(source)
+            for source in topology.sources
+            if source.watermark and source.name not in self.measured_by
         }
         self.components = components(topology)
         self.placement = placement
@@ -241,7 +248,9 @@ class Compilation:
         return Rows(moved, tasks, ordered=False)
 
     def _observed(self, operator: Operator, rows: Rows) -> Rows:
-        if isinstance(operator, Source) and operator.watermark is not None:
+        if operator.name in self._compiler.measured_by:
+            return rows
+        if operator.name in self._compiler.times:
             mark = self._plan.marks.get(operator.name)
             measures, df = self._compiler.times[operator.name].measure(rows.df, mark)
         elif operator.name in self._compiler.counted:
@@ -258,6 +267,25 @@ class Compilation:
         self.result.kept.append(df)
         self.result.frames[name] = df
         return replace(rows, df=df)
+
+
+def _source_seen_by(topology: Topology, windowed: WindowedOperator) -> str | None:
+    """Return the source of which a windowed operator sees every row and its time, if there is one.
+
+    Then that operator tells of them what a watermark needs, and nobody else has to look.
+    """
+    name = windowed.compute.inputs[0]
+    while isinstance(topology[name], Select) and topology[name].keeps_rows:
+        select = topology[name]
+        assert isinstance(select, Select)
+        if topology.is_fork(name) or select.time not in select.expressions:
+            return None
+        name = select.inputs[0]
+    source = topology[name]
+    if not isinstance(source, Source) or topology.is_fork(name) or source.watermark is None:
+        return None
+    sees_all = windowed.partials.counts_on_the_way and source.time == windowed.compute.time
+    return name if sees_all and not source.watermark.counts_late else None
 
 
 def _as_it_came(df: DataFrame) -> Rows:

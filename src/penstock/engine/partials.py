@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from penstock.engine.aggregation import Aggregation
+from penstock.engine.aggregation import Aggregation, Beside, Place, SqlAggregation
 from penstock.engine.changing import any_index, changing
 from penstock.engine.columns import KEY, PANE, WIDTH
 from penstock.engine.local_groups import grouped_where_they_are
@@ -18,16 +18,26 @@ from penstock.engine.pane_rows import RowPanes
 from penstock.engine.schemas import quoted
 from penstock.topology.operators import Compute
 
+_COUNTS, _LATE, _MICROS = (f"_penstock_{name}" for name in ("counts", "late", "micros"))
+_ROWS, _LATE_ROWS, _NEWEST, _OLDEST = (
+    f"_penstock_{name}" for name in ("all_rows", "late_rows", "newest", "oldest")
+)
+
 
 @dataclass(frozen=True, slots=True)
 class PartialCounts:
-    """What a batch's rows became: late rows missed a window; panes are within [first, end)."""
+    """What a batch's rows became: late rows missed a window; panes are within [first, end).
+
+    The newest and the oldest time are of all rows, where they were looked at.
+    """
 
     rows: int = 0
     late_rows: int = 0
     partials: int = 0
     first: int = 0
     end: int = 0
+    newest_micros: int | None = None
+    oldest_micros: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +46,24 @@ class PartialFrame:
 
     frame: DataFrame
     inner: DataFrame | None
-    _rows: Measures
-    _partials: Measures
+    _made: Measures
+    _rows: Measures | None = None
 
     def counts(self, places: Sequence[DataFrame]) -> PartialCounts:
         """Return what was counted while the partials were written."""
-        seen = self._rows.read(places) or (0, 0)
-        made = self._partials.read(places)
-        if made is None or not made[0]:
-            return PartialCounts(int(seen[0]), int(seen[1]))
-        return PartialCounts(int(seen[0]), int(seen[1]), int(made[0]), made[1], made[2] + 1)
+        made = self._made.read(places) or (0, None, None)
+        seen = made[3:] if self._rows is None else self._rows.read(places) or ()
+        rows, late, newest, oldest = (*seen, None, None, None, None)[:4]
+        partials, first, last = made[:3]
+        return PartialCounts(
+            rows=int(rows or 0),
+            late_rows=int(late or 0),
+            partials=int(partials),
+            first=first if partials else 0,
+            end=last + 1 if partials else 0,
+            newest_micros=newest,
+            oldest_micros=oldest,
+        )
 
 
 class Partials:
@@ -53,6 +71,10 @@ class Partials:
 
     Every expression costs calls to the JVM, and there are a few hundred of them in a batch unless
     they are made beforehand.
+
+    Rows are counted, and their times looked at, in the aggregate itself, where Spark can: a count
+    of its own would take apart the code that Spark generates for the whole stage. Rows that are
+    too late for every window are then in a group of their own, which is not stored.
     """
 
     def __init__(self, compute: Compute) -> None:
@@ -74,32 +96,84 @@ class Partials:
         self._named = {
             key: F.col(quoted(name)) for key, name in zip(self.keys, compute.keys, strict=True)
         }
-        self._pane = {PANE: self._row_panes.first}
         width = F.col(WIDTH) if self._crosses else F.lit(1).alias(WIDTH)
         self._stored = [F.col(PANE), width, *[F.col(name) for name in self.columns.names]]
         pane = F.col(PANE)
-        self._made = [counting(), F.min(pane).alias("first"), F.max(pane).alias("last")]
-        self._rows = counting()
+        found = [F.count(pane).alias("partials"), F.min(pane).alias("first")]
+        self._found = [*found, F.max(pane).alias("last")]
+        self.counts_on_the_way = self._row_panes.is_point and isinstance(
+            compute.aggregation, SqlAggregation
+        )
+        self._prepare_counts()
+
+    def _prepare_counts(self) -> None:
+        """Prepare what is the same for every batch where rows are counted in the aggregate."""
+        counts = F.col(_COUNTS)
+        self._placed = {PANE: F.when(counts, self._row_panes.first)}
+        self._placed |= {key: F.when(counts, column) for key, column in self._named.items()}
+        micros = F.col(_MICROS)
+        self._beside = Beside(
+            when=counts,
+            carried=(F.col(_LATE), self._micros.alias(_MICROS)),
+            measures=(
+                F.count(F.lit(1)).alias(_ROWS),
+                F.count_if(F.col(_LATE)).alias(_LATE_ROWS),
+                F.max(micros).alias(_NEWEST),
+                F.min(micros).alias(_OLDEST),
+            ),
+        )
+        self._told = [
+            F.sum(_ROWS).alias("rows"),
+            F.sum(_LATE_ROWS).alias("late"),
+            F.max(_NEWEST).alias("newest"),
+            F.min(_OLDEST).alias("oldest"),
+        ]
+        self._is_stored = F.col(PANE).isNotNull()
 
     def of(self, df: DataFrame, closed: int, *, is_split: bool) -> PartialFrame:
         """Return the partials of some rows; those of windows closed up to ``closed`` are left out.
 
         Split: they are made where the rows are. Combined: brought together by key first.
         """
-        late = F.count_if(self.is_late(closed)).alias("late")
-        seen, rows = Measures.on(df, self._rows, late)
-        rows = self._paned(rows, closed)
         inner: list[DataFrame] = []
 
         def stay(prepared: DataFrame) -> DataFrame:
             inner.append(prepared)
             return grouped_where_they_are(prepared, PANE)
 
-        made = self._aggregation.partials(rows, self._groups, stay if is_split else None)
-        if not is_split and not self._aggregation.exchanges:
+        place = stay if is_split else None
+        if self.counts_on_the_way:
+            made, measured, counted = self._counted(df, closed, place)
+        else:
+            made, measured, counted = self._plain(df, closed, place)
+        return PartialFrame(made, inner[0] if inner else None, measured, counted)
+
+    def _counted(
+        self, df: DataFrame, closed: int, place: Place | None
+    ) -> tuple[DataFrame, Measures, None]:
+        needed = self._panes.start_micros(self._panes.first_needed(closed))
+        flags = {
+            _COUNTS: self._micros >= changing(needed, self._index),
+            _LATE: self.is_late(closed),
+        }
+        rows = df.withColumns(flags).withColumns(self._placed)
+        assert isinstance(self._aggregation, SqlAggregation)
+        made = self._aggregation.counted_partials(rows, self._groups, self._beside, place)
+        measured, made = Measures.on(made, *self._found, *self._told)
+        return made.filter(self._is_stored).select(*self._stored), measured, None
+
+    def _plain(
+        self, df: DataFrame, closed: int, place: Place | None
+    ) -> tuple[DataFrame, Measures, Measures]:
+        late = F.count_if(self.is_late(closed)).alias("late")
+        counted, rows = Measures.on(df, counting(), late)
+        rows = self._row_panes.paned(rows, changing(closed, self._index))
+        rows = rows.withColumns(self._named)
+        made = self._aggregation.partials(rows, self._groups, place)
+        if place is None and not self._aggregation.exchanges:
             made = self._aggregation.merged(made, self._groups)
-        counted, frame = Measures.on(made.select(*self._stored), *self._made)
-        return PartialFrame(frame, inner[0] if inner else None, seen, counted)
+        measured, made = Measures.on(made.select(*self._stored), *self._found)
+        return made, measured, counted
 
     def is_late(self, closed: int) -> Column:
         """Return whether a row misses a window."""
@@ -109,12 +183,3 @@ class Partials:
     def missed(self, closed: int) -> Column:
         """Return the windows that a row misses."""
         return self._row_panes.missed(changing(closed, self._index))
-
-    def _paned(self, df: DataFrame, closed: int) -> DataFrame:
-        if not self._row_panes.is_point:
-            rows = self._row_panes.paned(df, changing(closed, self._index))
-            return rows.withColumns(self._named)
-        needed = self._panes.start_micros(self._panes.first_needed(closed))
-        # Rows without a time are left out too: nothing is known of null.
-        rows = df.filter(self._micros >= changing(needed, self._index))
-        return rows.withColumns(self._pane | self._named)

@@ -29,6 +29,8 @@ _BELONGS = (
     f"AND pmod({PANE} - {_FIRST}, greatest({_WIDE}, 1)) = 0"
 )
 _SAID_IN_SQL = 300
+_MOST_LAYERS = 8
+_WIDEST_SPREAD = 30_000
 
 
 def directory_of(segment: str) -> int:
@@ -58,9 +60,62 @@ class PieceTable:
         return any(piece.sign < 0 for some in self.pieces for piece in some)
 
     def assigned(self, rows: DataFrame) -> DataFrame:
-        """Give every row of the store the results it belongs to, in ``TARGET``; others go."""
-        pieces = F.broadcast(self._relation(rows.sparkSession))
-        return rows.join(pieces, F.expr(_BELONGS))
+        """Give every row of the store the results it belongs to, in ``TARGET``; others go.
+
+        ``SIGN`` is there too where something is subtracted.
+        """
+        layers = self._layers()
+        numbers = self.directories
+        spread = numbers[-1] - numbers[0]
+        if self.subtracts or len(layers) > _MOST_LAYERS or spread > _WIDEST_SPREAD:
+            return rows.join(F.broadcast(self._relation(rows.sparkSession)), F.expr(_BELONGS))
+        found = self._lookups(layers)
+        return rows.withColumn(TARGET, F.expr(found)).filter(f"{TARGET} IS NOT NULL")
+
+    def _layers(self) -> list[dict[tuple[int, int], tuple[int, int, int]]]:
+        """Sort pieces into layers with at most one for each directory and width."""
+        layers: list[dict[tuple[int, int], tuple[int, int, int]]] = []
+        for number, some in enumerate(self.pieces):
+            for piece in some:
+                place = (directory_of(piece.segment), piece.width)
+                free = next((layer for layer in layers if place not in layer), None)
+                if free is None:
+                    free = {}
+                    layers.append(free)
+                free[place] = (piece.first, piece.end, number)
+        return layers
+
+    def _lookups(self, layers: list[dict[tuple[int, int], tuple[int, int, int]]]) -> str:
+        """Return SQL that looks the results of a row up, with no join and so no job for one.
+
+        A row's directory and width are a position in arrays, which hold where the piece of that
+        layer starts and ends, and its result. The number of layers is rounded up, so that the code
+        that Spark generates is seldom another.
+        """
+        numbers = self.directories
+        widths = sorted({width for layer in layers for _, width in layer})
+        bases = [0] * (numbers[-1] - numbers[0] + 1)
+        for slot, number in enumerate(numbers):
+            bases[number - numbers[0]] = slot * len(widths)
+        # The first number changes in time, so it must not be one that Spark can work out.
+        lowest = f"element_at({_array(numbers[:1] * 2, 'bigint')}, if({PANE} >= 0, 1, 2))"
+        place = (
+            f"(element_at({_array(bases)}, CAST({SEGMENT} - {lowest} AS INT) + 1)"
+            f" + CAST(array_position({_array(widths)}, {WIDTH}) AS INT))"
+        )
+        wanted = 1 << (len(layers) - 1).bit_length()
+        cells = []
+        for layer in [*layers, *[{}] * (wanted - len(layers))]:
+            held = [layer.get((n, w), (0, 0, 0)) for n in numbers for w in widths]
+            first, end, target = (
+                f"element_at({_array(values, 'bigint')}, {place})"
+                for values in zip(*held, strict=True)
+            )
+            cells.append(
+                f"if({PANE} >= {first} AND {PANE} < {end} AND "
+                f"pmod({PANE} - {first}, greatest({WIDTH}, 1)) = 0, CAST({target} AS INT), NULL)"
+            )
+        return f"explode(array({','.join(cells)}))"
 
     def _relation(self, session: SparkSession) -> DataFrame:
         rows = [
@@ -91,3 +146,7 @@ def lookup(values: Iterable[int | bool], type_: str) -> str:
     """
     listed = ",".join(str(value).lower() for value in values)
     return f"element_at(cast(array({listed}) AS array<{type_}>), {TARGET} + 1)"
+
+
+def _array(values: Iterable[int], type_: str = "int") -> str:
+    return f"CAST(array({','.join(map(str, values))}) AS array<{type_}>)"

@@ -204,7 +204,9 @@ class Runner:
         self._settle(batch_id)
         compiled.complete()
         if turn == 0:
-            self._windowing.advance(compiled.seen(self.topology.sources))
+            seen = compiled.seen(self.topology.sources)
+            beside = self._windowing.seen(self._compiler.measured_by, compiled.places)
+            self._windowing.advance(seen | beside)
 
     def _run_job(self, job: Job, compiled: CompiledBatch, batch_id: int) -> None:
         self._threads.add(threading.get_ident())
@@ -236,7 +238,8 @@ class Runner:
     def _collect(self, compiled: CompiledBatch, batch_id: int) -> Measured:
         times = {job.name: self._times.of(self._tag(batch_id, job.name)) for job in self.jobs}
         tallies = self._metrics.take(self._tag(batch_id))
-        return Measured(tallies, compiled.counted() | self._windowing.partials(), times)
+        counted = compiled.counted() | self._windowing.counted(self._compiler.measured_by)
+        return Measured(tallies, counted, times)
 
     def _commit(self, batch_id: int, *, has_time: bool) -> None:
         record = CommitRecord(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.commit_log import CommitRecord
+from penstock.engine.partials import PartialCounts
 from penstock.engine.stage_times import JobTimes
 from penstock.engine.window_state import WindowState
 from penstock.engine.windowed_operator import WindowedOperator
@@ -95,9 +96,20 @@ class Windowing:
                 low = self.running.lows[name]
                 yield operator.consolidate.name, operator.close(session, batch_id, low, places)
 
-    def partials(self) -> dict[str, int]:
-        """Return how many partials each compute operator made of the batch."""
-        return {name: each.counts.partials for name, each in self.operators.items()}
+    def seen(self, measured_by: Mapping[str, str], places: Sequence[DataFrame]) -> dict[str, Seen]:
+        """Return what sources showed of their rows, as far as windowed operators saw it."""
+        found = {}
+        for source, name in measured_by.items():
+            frame = self.operators[name].frame
+            counts = frame.counts(places) if frame else PartialCounts()
+            found[source] = Seen(counts.rows, counts.newest_micros, counts.oldest_micros)
+        return found
+
+    def counted(self, measured_by: Mapping[str, str]) -> dict[str, int]:
+        """Return the partials that each compute operator made, and the rows of some sources."""
+        partials = {name: each.counts.partials for name, each in self.operators.items()}
+        rows = {source: self.operators[name].counts.rows for source, name in measured_by.items()}
+        return partials | rows
 
     def states(self) -> dict[str, WindowState]:
         """Return what the batch leaves for the next one."""
