@@ -284,7 +284,9 @@ def _source_seen_by(topology: Topology, windowed: WindowedOperator) -> str | Non
     source = topology[name]
     if not isinstance(source, Source) or topology.is_fork(name) or source.watermark is None:
         return None
-    sees_all = windowed.partials.counts_on_the_way and source.time == windowed.compute.time
+    compute = windowed.compute
+    same_time = source.time == compute.time and compute.spans == "start"
+    sees_all = windowed.partials.counts_on_the_way and same_time
     return name if sees_all and not source.watermark.counts_late else None
 
 
