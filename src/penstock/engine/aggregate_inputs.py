@@ -44,12 +44,18 @@ class Inputs:
         self._share = share
         self._known: dict[Hashable, tuple[str, str]] = {}
         self._columns: list[Column] = []
+        self._plain: set[int] = set()
         self._written: dict[str, str] = {}
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns to compute."""
         return tuple(self._columns)
+
+    @property
+    def plain(self) -> frozenset[int]:
+        """The positions of those that are columns as they are: nothing in them can fail."""
+        return frozenset(self._plain)
 
     def readable(self, error: TopologyError) -> TopologyError:
         """Tell a mistake in the user's words, not by the names that columns have in here."""
@@ -88,6 +94,8 @@ class Inputs:
         if where is not None:
             # Only rows that count are computed, so that where='b <> 0' protects 'a / b'.
             column = F.when(self._column(where), column)
+        elif isinstance(value, str) and value in self.rows.columns:
+            self._plain.add(len(self._columns))
         self._known[key] = self._own(key, column), kind
         self._written[self._known[key][0]] = str(value)
         return self._known[key]

@@ -31,10 +31,12 @@ Place = Callable[[DataFrame], DataFrame]
 class Beside:
     """What to count of all rows while some of them are aggregated.
 
-    Only rows for which ``when`` is true are aggregated; the others are in a group of their own.
-    ``measures`` are aggregates over the columns in ``carried``.
+    Only rows for which ``when`` is true are aggregated; the others are in groups of their own.
+    ``groups`` are the groups, with their names; ``measures`` are aggregates over the columns in
+    ``carried``.
     """
 
+    groups: tuple[Column, ...]
     when: Column
     carried: tuple[Column, ...]
     measures: tuple[Column, ...]
@@ -106,6 +108,7 @@ class SqlAggregation:
     state: StructType
     invertible: bool
     _inputs: tuple[Column, ...]
+    _plain: frozenset[int]
     _partials: tuple[Column, ...]
     _merges: tuple[Column, ...]
     _results: tuple[Column, ...]
@@ -147,6 +150,7 @@ class SqlAggregation:
             StructType(),
             invertible,
             inputs.columns,
+            inputs.plain,
             states.partials,
             states.merges,
             (),
@@ -171,17 +175,19 @@ class SqlAggregation:
         self, df: DataFrame, groups: Sequence[str], count: Beside, place: Place | None = None
     ) -> DataFrame:
         """Turn rows into groups and states, and count rows on the way, all in one aggregate."""
-        columns = self._columns(groups)
         if _COUNTED not in self._made:
             # What is left out is not computed either: it could fail.
-            self._made[_COUNTED] = [
-                F.when(count.when, column).alias(input_name(number))
+            inputs = [
+                column
+                if number in self._plain
+                else F.when(count.when, column).alias(input_name(number))
                 for number, column in enumerate(self._inputs)
             ]
-        rows = df.select(*columns, *self._made[_COUNTED], *count.carried)
+            self._made[_COUNTED] = [*count.groups, *inputs, *count.carried]
+        rows = df.select(*self._made[_COUNTED])
         if place is not None:
             rows = place(rows)
-        return rows.groupBy(*columns).agg(*self._partials, *count.measures)
+        return rows.groupBy(*self._columns(groups)).agg(*self._partials, *count.measures)
 
     def merged(self, df: DataFrame, groups: Sequence[str]) -> DataFrame:
         """Turn groups and states into one state for each group."""
@@ -232,6 +238,7 @@ class SqlAggregation:
             StructType(states.drop(_GROUP).schema.fields),
             self.invertible,
             self._inputs,
+            self._plain,
             self._partials,
             self._merges,
             tuple(results),

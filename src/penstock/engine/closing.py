@@ -9,7 +9,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from penstock.engine.aggregation import Aggregation
+from penstock.engine.aggregation import Aggregation, SqlAggregation
 from penstock.engine.changing import any_index, changing
 from penstock.engine.columns import (
     IS_FINAL,
@@ -31,6 +31,8 @@ from penstock.topology.operators import Compute, Consolidate
 from penstock.windows.consolidation import ClosingPlan, Merge, plan_closing
 from penstock.windows.rungs import Ladder
 from penstock.windows.segments import Segment
+
+_ONE_TASK_ROWS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class Closer:
             return None
         is_final = len(plan.merges) if plan else 0
         self._targets = Targets(merges, tuple(n < is_final for n in range(len(merges))))
-        results = self._merged(session, delta)
+        results = self._merged(session, segments, delta)
         if plan and plan.keeps:
             self._cached = results = results.persist(StorageLevel.MEMORY_AND_DISK)
         if all(merge.spec is None for merge in merges):
@@ -133,9 +135,13 @@ class Closer:
         changed = [m for m in plan.merges if m.start < delta.end and delta.first < m.end]
         return replace(plan, merges=tuple(changed))
 
-    def _merged(self, session: SparkSession, delta: Segment | None) -> DataFrame:
+    def _merged(
+        self, session: SparkSession, segments: Sequence[Segment], delta: Segment | None
+    ) -> DataFrame:
         table = self._targets.table
         rows = table.assigned(self._store.read(session, table.directories))
+        if self._is_small(segments):
+            rows = rows.coalesce(1)
         groups = [TARGET, *self._stored_keys]
         if table.subtracts:
             return self._aggregation.subtracted(rows, groups, SIGN)
@@ -145,6 +151,12 @@ class Closer:
         assert delta is not None
         touched = rows.filter(F.col(SEGMENT) == directory_of(delta.name)).select(*groups).distinct()
         return _those_changed(results, touched, groups, looked_up(self._targets.finals, "boolean"))
+
+    def _is_small(self, segments: Sequence[Segment]) -> bool:
+        """Whether one task does it sooner than several that have to exchange rows."""
+        rows = {segment.name: segment.rows for segment in segments}
+        read = sum(rows[piece.segment] for merge in self._targets.merges for piece in merge.pieces)
+        return isinstance(self._aggregation, SqlAggregation) and read <= _ONE_TASK_ROWS
 
     def _emitted(self, results: DataFrame) -> DataFrame:
         merges = self._targets.merges

@@ -2,7 +2,7 @@
 
 A directory counts when the commit log names its segment, and not before: a try that failed leaves
 one which the next try overwrites, and opening the store sweeps away what no record names. Nothing
-is listed or kept in memory but the segments of the newest record.
+is kept in memory but the segments of the newest record, and Spark's listings of what was read.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from penstock.engine.columns import PANE, SEGMENT, WIDTH
+from penstock.engine.parquet_reader import ParquetReader
 from penstock.sinks.filesystem import HadoopFiles
 
 # A directory that is not whole is never read, so files may appear in it one by one.
@@ -34,16 +35,21 @@ class PaneStore:
         self._directory = directory
         place = [StructField(PANE, LongType()), StructField(WIDTH, IntegerType())]
         self.columns = StructType([*place, *columns.fields])
-        self._readable = StructType([*self.columns.fields, StructField(SEGMENT, LongType())])
+        self._reader: ParquetReader | None = None
 
     def write(self, number: int, df: DataFrame) -> None:
         """Write one directory whole, in the place of what was there."""
-        df.write.mode("overwrite").options(**_WRITE_OPTIONS).parquet(self._path(number))
+        path = self._path(number)
+        self._files.delete(path, recursive=True)
+        options = _WRITE_OPTIONS | self._files.ready_for_job(path)
+        df.write.mode("append").options(**options).parquet(path)
 
     def read(self, session: SparkSession, numbers: Iterable[int]) -> DataFrame:
-        """Return the rows of some directories."""
-        reader = session.read.schema(self._readable).option("basePath", self._directory)
-        return reader.parquet(*[self._path(number) for number in numbers])
+        """Return the rows of some directories, each with the number of its directory."""
+        if self._reader is None:
+            segment = StructField(SEGMENT, LongType())
+            self._reader = ParquetReader(session, self._directory, self.columns, segment)
+        return self._reader.read(numbers)
 
     def size_bytes(self, number: int) -> int:
         """Return the length of all files of a directory."""

@@ -22,6 +22,7 @@ _COUNTS, _LATE, _MICROS = (f"_penstock_{name}" for name in ("counts", "late", "m
 _ROWS, _LATE_ROWS, _NEWEST, _OLDEST = (
     f"_penstock_{name}" for name in ("all_rows", "late_rows", "newest", "oldest")
 )
+_NO_PANE = -(2**63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Partials:
 
     Rows are counted, and their times looked at, in the aggregate itself, where Spark can: a count
     of its own would take apart the code that Spark generates for the whole stage. Rows that are
-    too late for every window are then in a group of their own, which is not stored.
+    too late for every window are then in a pane of their own, which is not stored.
     """
 
     def __init__(self, compute: Compute) -> None:
@@ -99,8 +100,10 @@ class Partials:
         width = F.col(WIDTH) if self._crosses else F.lit(1).alias(WIDTH)
         self._stored = [F.col(PANE), width, *[F.col(name) for name in self.columns.names]]
         pane = F.col(PANE)
-        found = [F.count(pane).alias("partials"), F.min(pane).alias("first")]
-        self._found = [*found, F.max(pane).alias("last")]
+        self._is_stored = pane > _NO_PANE
+        stored_pane = F.when(self._is_stored, pane)
+        found = [F.count(stored_pane).alias("partials"), F.min(stored_pane).alias("first")]
+        self._found = [*found, F.max(stored_pane).alias("last")]
         self.counts_on_the_way = self._row_panes.is_point and isinstance(
             compute.aggregation, SqlAggregation
         )
@@ -108,11 +111,11 @@ class Partials:
 
     def _prepare_counts(self) -> None:
         """Prepare what is the same for every batch where rows are counted in the aggregate."""
-        counts = F.col(_COUNTS)
-        self._placed = {PANE: F.when(counts, self._row_panes.first)}
-        self._placed |= {key: F.when(counts, column) for key, column in self._named.items()}
-        micros = F.col(_MICROS)
+        counts, micros = F.col(_COUNTS), F.col(_MICROS)
+        # A number and not null: Spark is faster with groups that can't be null.
+        pane = F.coalesce(F.when(counts, self._row_panes.first), F.lit(_NO_PANE)).alias(PANE)
         self._beside = Beside(
+            groups=(pane, *[column.alias(key) for key, column in self._named.items()]),
             when=counts,
             carried=(F.col(_LATE), self._micros.alias(_MICROS)),
             measures=(
@@ -128,7 +131,6 @@ class Partials:
             F.max(_NEWEST).alias("newest"),
             F.min(_OLDEST).alias("oldest"),
         ]
-        self._is_stored = F.col(PANE).isNotNull()
 
     def of(self, df: DataFrame, closed: int, *, is_split: bool) -> PartialFrame:
         """Return the partials of some rows; those of windows closed up to ``closed`` are left out.
@@ -156,7 +158,7 @@ class Partials:
             _COUNTS: self._micros >= changing(needed, self._index),
             _LATE: self.is_late(closed),
         }
-        rows = df.withColumns(flags).withColumns(self._placed)
+        rows = df.withColumns(flags)
         assert isinstance(self._aggregation, SqlAggregation)
         made = self._aggregation.counted_partials(rows, self._groups, self._beside, place)
         measured, made = Measures.on(made, *self._found, *self._told)

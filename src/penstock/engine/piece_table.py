@@ -30,7 +30,9 @@ _BELONGS = (
 )
 _SAID_IN_SQL = 300
 _MOST_LAYERS = 8
-_WIDEST_SPREAD = 30_000
+_MOST_PLACES = 64
+_WIDTHS = 2**24
+_IS_FOUND = f"{TARGET} IS NOT NULL"
 
 
 def directory_of(segment: str) -> int:
@@ -65,16 +67,16 @@ class PieceTable:
         ``SIGN`` is there too where something is subtracted.
         """
         layers = self._layers()
-        numbers = self.directories
-        spread = numbers[-1] - numbers[0]
-        if self.subtracts or len(layers) > _MOST_LAYERS or spread > _WIDEST_SPREAD:
+        if self.subtracts or len(layers) > _MOST_LAYERS or len(layers[0]) > _MOST_PLACES:
             return rows.join(F.broadcast(self._relation(rows.sparkSession)), F.expr(_BELONGS))
-        found = self._lookups(layers)
-        return rows.withColumn(TARGET, F.expr(found)).filter(f"{TARGET} IS NOT NULL")
+        return rows.withColumn(TARGET, F.expr(_looked_up_in(layers))).filter(_IS_FOUND)
 
     def _layers(self) -> list[dict[tuple[int, int], tuple[int, int, int]]]:
-        """Sort pieces into layers with at most one for each directory and width."""
-        layers: list[dict[tuple[int, int], tuple[int, int, int]]] = []
+        """Sort pieces into layers with at most one for each directory and width.
+
+        The first layer has all directories and widths.
+        """
+        layers: list[dict[tuple[int, int], tuple[int, int, int]]] = [{}]
         for number, some in enumerate(self.pieces):
             for piece in some:
                 place = (directory_of(piece.segment), piece.width)
@@ -84,38 +86,6 @@ class PieceTable:
                     layers.append(free)
                 free[place] = (piece.first, piece.end, number)
         return layers
-
-    def _lookups(self, layers: list[dict[tuple[int, int], tuple[int, int, int]]]) -> str:
-        """Return SQL that looks the results of a row up, with no join and so no job for one.
-
-        A row's directory and width are a position in arrays, which hold where the piece of that
-        layer starts and ends, and its result. The number of layers is rounded up, so that the code
-        that Spark generates is seldom another.
-        """
-        numbers = self.directories
-        widths = sorted({width for layer in layers for _, width in layer})
-        bases = [0] * (numbers[-1] - numbers[0] + 1)
-        for slot, number in enumerate(numbers):
-            bases[number - numbers[0]] = slot * len(widths)
-        # The first number changes in time, so it must not be one that Spark can work out.
-        lowest = f"element_at({_array(numbers[:1] * 2, 'bigint')}, if({PANE} >= 0, 1, 2))"
-        place = (
-            f"(element_at({_array(bases)}, CAST({SEGMENT} - {lowest} AS INT) + 1)"
-            f" + CAST(array_position({_array(widths)}, {WIDTH}) AS INT))"
-        )
-        wanted = 1 << (len(layers) - 1).bit_length()
-        cells = []
-        for layer in [*layers, *[{}] * (wanted - len(layers))]:
-            held = [layer.get((n, w), (0, 0, 0)) for n in numbers for w in widths]
-            first, end, target = (
-                f"element_at({_array(values, 'bigint')}, {place})"
-                for values in zip(*held, strict=True)
-            )
-            cells.append(
-                f"if({PANE} >= {first} AND {PANE} < {end} AND "
-                f"pmod({PANE} - {first}, greatest({WIDTH}, 1)) = 0, CAST({target} AS INT), NULL)"
-            )
-        return f"explode(array({','.join(cells)}))"
 
     def _relation(self, session: SparkSession) -> DataFrame:
         rows = [
@@ -148,5 +118,30 @@ def lookup(values: Iterable[int | bool], type_: str) -> str:
     return f"element_at(cast(array({listed}) AS array<{type_}>), {TARGET} + 1)"
 
 
-def _array(values: Iterable[int], type_: str = "int") -> str:
-    return f"CAST(array({','.join(map(str, values))}) AS array<{type_}>)"
+def _looked_up_in(layers: list[dict[tuple[int, int], tuple[int, int, int]]]) -> str:
+    """Return SQL that looks the results of a row up, with no join and so no job for one.
+
+    A row's directory and width are at a position in arrays that hold where the piece of a layer
+    starts and ends, and its result. What is in no piece is at the first position, which is empty.
+    The number of layers is rounded up, so that the code that Spark generates is seldom another.
+    """
+    places = sorted(layers[0])
+    codes = _array(number * _WIDTHS + width for number, width in places)
+    at = f"CAST(array_position({codes}, {SEGMENT} * {_WIDTHS} + {WIDTH}) AS INT) + 1"
+    wanted = 1 << (len(layers) - 1).bit_length()
+    cells = []
+    for layer in [*layers, *[{}] * (wanted - len(layers))]:
+        held = [(0, 0, 0), *[layer.get(place, (0, 0, 0)) for place in places]]
+        first, end, target = (
+            f"element_at({_array(values)}, {at})" for values in zip(*held, strict=True)
+        )
+        cells.append(
+            f"if({PANE} >= {first} AND {PANE} < {end} AND "
+            f"pmod({PANE} - {first}, greatest({WIDTH}, 1)) = 0, CAST({target} AS INT), NULL)"
+        )
+    return cells[0] if wanted == 1 else f"explode(array({','.join(cells)}))"
+
+
+def _array(values: Iterable[int]) -> str:
+    """Return an array as one literal, which Spark reads much faster than numbers one by one."""
+    return f"from_json('{list(values)}', 'array<bigint>')"

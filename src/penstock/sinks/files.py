@@ -56,7 +56,7 @@ class FileSink:
         # The name is new for every try: tasks of a driver that died may still be writing to theirs.
         attempt = f"{self._staging}/{_BATCH_COLUMN}={batch_id}.{uuid.uuid4().hex}"
         try:
-            self._run_job(df, f"{attempt}.new")
+            self._run_job(df, f"{attempt}.new", self._files)
             if self._format == "json" and not self._partition_by:
                 self._drop_empty_file(self._files, f"{attempt}.new")
         except Exception:
@@ -99,8 +99,9 @@ class FileSink:
     def _staging(self) -> str:
         return f"{self.path}/_staging"
 
-    def _run_job(self, df: DataFrame, directory: str) -> None:
-        writer = df.write.format(self._format).mode("error")
+    def _run_job(self, df: DataFrame, directory: str, files: HadoopFiles) -> None:
+        writer = df.write.format(self._format).mode("append")
+        writer = writer.options(**files.ready_for_job(directory))
         # No _SUCCESS file in each batch: a published directory is whole by construction.
         writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
         if self._partition_by:

@@ -10,6 +10,10 @@ from pyspark.sql import SparkSession
 
 from penstock.errors import ConfigurationError
 
+_WITHOUT_CHECKSUMS = {
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
 _SCHEME_AND_AUTHORITY = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 
 
@@ -101,6 +105,13 @@ class HadoopFiles:
         """Make a directory and its parents, where they are missing."""
         self._store(path).make_directory(self._path_of(path))
 
+    def ready_for_job(self, path: str) -> dict[str, str]:
+        """Make a directory for the files of one Spark job; returns options for the writer.
+
+        The job must append: the directory is there.
+        """
+        return self._store(path).ready_for_job(path, self)
+
     def qualify(self, path: str) -> str:
         """The absolute form of a path, with its scheme, as Spark would resolve it."""
         return str(self._store(path).system.makeQualified(self._path_of(path)).toString())
@@ -168,6 +179,12 @@ class _LocalDisk:
     def make_directory(self, path: Any) -> None:
         self.system.pathToFile(path).mkdirs()
 
+    def ready_for_job(self, path: str, files: HadoopFiles) -> dict[str, str]:
+        # Where Hadoop's committer finds its directories it starts no process to make them, and
+        # without checksum files it starts one less in every task.
+        files.make_directory(f"{path}/_temporary/0/_temporary")
+        return _WITHOUT_CHECKSUMS
+
 
 class _SharedStorage:
     """A file system that all machines see, through Hadoop's FileContext."""
@@ -194,3 +211,7 @@ class _SharedStorage:
 
     def make_directory(self, path: Any) -> None:
         self.system.mkdirs(path)
+
+    def ready_for_job(self, path: str, files: HadoopFiles) -> dict[str, str]:
+        files.make_directory(path)
+        return {}
