@@ -79,6 +79,7 @@ class Compiler:
         self.tables = tables
         self.kept = frozenset(kept(topology))
         self.counted = counted_by_spark(topology)
+        self.counting = counting()
         self.steps = python_steps(self.components, report)
 
     def begin(self, batch: DataFrame, plan: Plan) -> Compilation:
@@ -254,7 +255,7 @@ class Compilation:
             mark = self._plan.marks.get(operator.name)
             measures, df = self._compiler.times[operator.name].measure(rows.df, mark)
         elif operator.name in self._compiler.counted:
-            measures, df = Measures.on(rows.df, counting())
+            measures, df = Measures.on(rows.df, self._compiler.counting)
         else:
             return rows
         self.result.counters[operator.name] = measures

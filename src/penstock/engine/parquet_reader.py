@@ -24,7 +24,9 @@ class ParquetReader:
     ) -> None:
         self._session = session
         jvm: Any = session._jvm
-        self._jvm = jvm
+        # Every dot is a question to the JVM, so what is needed for each read is looked up once.
+        self._path_of = jvm.org.apache.hadoop.fs.Path
+        self._sequence = jvm.PythonUtils.toSeq
         self._java: Any = session._jsparkSession
         self._directory = directory
         self._partition = partition.name
@@ -41,7 +43,7 @@ class ParquetReader:
 
     def read(self, values: Iterable[int]) -> DataFrame:
         """Return the rows of some directories, with the value of each in the last column."""
-        paths = self._jvm.PythonUtils.toSeq([self._path(value) for value in values])
+        paths = self._sequence([self._path(value) for value in values])
         index = self._index_of(
             self._java,
             paths,
@@ -63,7 +65,7 @@ class ParquetReader:
         return DataFrameOf(self._java.baseRelationToDataFrame(relation), self._session)
 
     def _path(self, value: int) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(f"{self._directory}/{self._partition}={value}")
+        return self._path_of(f"{self._directory}/{self._partition}={value}")
 
     def _typed(self, columns: StructType) -> Any:
         return self._java.parseDataType(columns.json())

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType
 from penstock.engine.aggregation import Aggregation, Beside, Place, SqlAggregation
 from penstock.engine.changing import any_index, changing
 from penstock.engine.columns import KEY, PANE, WIDTH
-from penstock.engine.local_groups import grouped_where_they_are
+from penstock.engine.local_groups import LocalGroups
 from penstock.engine.observations import Measures, counting
 from penstock.engine.pane_rows import RowPanes
 from penstock.engine.schemas import quoted
@@ -107,6 +107,7 @@ class Partials:
         self.counts_on_the_way = self._row_panes.is_point and isinstance(
             compute.aggregation, SqlAggregation
         )
+        self._local: LocalGroups | None = None
         self._prepare_counts()
 
     def _prepare_counts(self) -> None:
@@ -141,7 +142,9 @@ class Partials:
 
         def stay(prepared: DataFrame) -> DataFrame:
             inner.append(prepared)
-            return grouped_where_they_are(prepared, PANE)
+            if self._local is None:
+                self._local = LocalGroups(prepared.sparkSession)
+            return self._local.of(prepared)
 
         place = stay if is_split else None
         if self.counts_on_the_way:

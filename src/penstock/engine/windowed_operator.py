@@ -72,6 +72,7 @@ class WindowedOperator:
         self._reads_per_partial = 1.0
         self.frame: PartialFrame | None = None
         self.counts = PartialCounts()
+        self._is_counted = False
         self.plan: ClosingPlan | None = None
 
     @property
@@ -82,7 +83,15 @@ class WindowedOperator:
     def frame_of(self, df: DataFrame) -> PartialFrame:
         """Return the partials of a batch's rows, to be written by ``write``."""
         self.frame = self.partials.of(df, self.state.closed, is_split=self.is_split)
+        self._is_counted = False
         return self.frame
+
+    def count(self, places: Sequence[DataFrame]) -> PartialCounts:
+        """Return what was counted while the partials of this batch were written."""
+        if not self._is_counted:
+            self.counts = self.frame.counts(places) if self.frame else PartialCounts()
+            self._is_counted = True
+        return self.counts
 
     def write(self, df: DataFrame, batch_id: int) -> None:
         """Write the partials of a batch, in the place of those that a failed try left."""
@@ -131,7 +140,7 @@ class WindowedOperator:
         for number in sorted(before - after):
             self._store.delete(number)
         self.state = self.next_state
-        self.frame = None
+        self.frame, self._is_counted = None, False
         if has_time and self._session is not None and not self._compactor.is_busy:
             plan = compaction(
                 self._panes,
@@ -199,8 +208,7 @@ class WindowedOperator:
         self._compactor.stop(self._session)
 
     def _delta(self, batch_id: int, places: Sequence[DataFrame]) -> Segment | None:
-        self.counts = self.frame.counts(places) if self.frame else PartialCounts()
-        if not self.counts.partials:
+        if not self.count(places).partials:
             return None
         number = batch_id * _KINDS + _DELTA
         return Segment(

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.commit_log import CommitRecord
-from penstock.engine.partials import PartialCounts
 from penstock.engine.stage_times import JobTimes
 from penstock.engine.window_state import WindowState
 from penstock.engine.windowed_operator import WindowedOperator
@@ -100,8 +99,7 @@ class Windowing:
         """Return what sources showed of their rows, as far as windowed operators saw it."""
         found = {}
         for source, name in measured_by.items():
-            frame = self.operators[name].frame
-            counts = frame.counts(places) if frame else PartialCounts()
+            counts = self.operators[name].count(places)
             found[source] = Seen(counts.rows, counts.newest_micros, counts.oldest_micros)
         return found
 
