@@ -123,3 +123,17 @@ def test_without_a_jvm_is_explained() -> None:
 
     with pytest.raises(ConfigurationError, match="Spark Connect"):
         HadoopFiles(ConnectSession())  # type: ignore[arg-type]
+
+
+def test_a_job_writes_into_a_directory_made_ready(
+    spark: SparkSession, place: tuple[HadoopFiles, str, Path]
+) -> None:
+    files, root, directory = place
+    options = files.ready_for_job(f"{root}/for a job")
+    rows = spark.range(10).repartition(2)
+    rows.write.mode("append").options(**options).parquet(f"{root}/for a job")
+    assert spark.read.parquet(str(directory / "for a job")).count() == 10
+    left = {path.name for path in (directory / "for a job").iterdir() if path.suffix != ".parquet"}
+    if files.is_local(root):
+        # No checksum files, each of which would cost a process, and nothing of the committer's.
+        assert left == {"_SUCCESS"}

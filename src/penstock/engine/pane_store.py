@@ -7,7 +7,7 @@ is kept in memory but the segments of the newest record, and Spark's listings of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
@@ -44,7 +44,7 @@ class PaneStore:
         options = _WRITE_OPTIONS | self._files.ready_for_job(path)
         df.write.mode("append").options(**options).parquet(path)
 
-    def read(self, session: SparkSession, numbers: Iterable[int]) -> DataFrame:
+    def read(self, session: SparkSession, numbers: Collection[int]) -> DataFrame:
         """Return the rows of some directories, each with the number of its directory."""
         if self._reader is None:
             segment = StructField(SEGMENT, LongType())

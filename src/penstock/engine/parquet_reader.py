@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Collection
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as DataFrameOf
 from pyspark.sql.types import StructField, StructType
+
+from penstock.errors import CheckpointError
 
 
 class ParquetReader:
@@ -16,7 +19,7 @@ class ParquetReader:
     ``SparkSession.read`` asks for every directory whether it is there, on threads of its own, and
     lists it, each time it is read: 20 ms for ten of them. Here Spark lists a directory once and
     remembers it, in the bounded memory that it has for listings: 3 ms. So a directory must not
-    change any more when it is first read. One that is missing is an error, as in Spark.
+    change any more when it is first read.
     """
 
     def __init__(
@@ -41,8 +44,11 @@ class ParquetReader:
         every = self._typed(StructType([*columns.fields, partition]))
         self._every = jvm.scala.Option.apply(every)
 
-    def read(self, values: Iterable[int]) -> DataFrame:
-        """Return the rows of some directories, with the value of each in the last column."""
+    def read(self, values: Collection[int]) -> DataFrame:
+        """Return the rows of some directories, with the value of each in the last column.
+
+        Raises ``CheckpointError`` where one is missing or empty; Spark alone would pass over it.
+        """
         paths = self._sequence([self._path(value) for value in values])
         index = self._index_of(
             self._java,
@@ -53,6 +59,8 @@ class ParquetReader:
             self._nothing,
             self._nothing,
         )
+        if index.partitionSpec().partitions().size() != len(values):
+            raise self._missing(index, values)
         relation = self._relation_of(
             index,
             self._partitions,
@@ -63,6 +71,17 @@ class ParquetReader:
             self._java,
         )
         return DataFrameOf(self._java.baseRelationToDataFrame(relation), self._session)
+
+    def _missing(self, index: Any, values: Collection[int]) -> CheckpointError:
+        found = re.findall(
+            rf"{self._partition}=(\d+)", str(index.partitionSpec().partitions().mkString("\n"))
+        )
+        lost = sorted(set(values) - {int(value) for value in found})
+        return CheckpointError(
+            f"'{self._directory}' lacks the files of {self._partition}={lost[0]}, which the last "
+            "commit needs: they were deleted or moved from outside. Bring them back, or start "
+            "with a new checkpoint."
+        )
 
     def _path(self, value: int) -> Any:
         return self._path_of(f"{self._directory}/{self._partition}={value}")
