@@ -48,6 +48,9 @@ def compare(options: argparse.Namespace, case: str) -> list[dict[str, Any]]:
     for turn in range(options.rounds):
         for way in options.ways if turn % 2 == 0 else reversed(options.ways):
             told[way].append(_elsewhere(options, case, way))
+            times = told[way][-1].run.batch_ms
+            median = f"{statistics.median(times):,.0f} ms a batch, {len(times)} batches measured"
+            print(f"{case} by {way}, round {turn + 1}: {median}", file=sys.stderr, flush=True)
     _check_same({way: runs[0].run.results for way, runs in told.items()})
     rows = [_row(case, way, runs) for way, runs in told.items()]
     for row in rows:
