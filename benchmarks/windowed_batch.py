@@ -24,7 +24,7 @@ from measuring import peak_memory_mb, session, show
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from penstock.windowed import windowed
+from penstock.batch_windows import windowed
 from penstock.windows.aggregates import count, max, sum
 from penstock.windows.specs import sliding
 

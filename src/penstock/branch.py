@@ -9,7 +9,7 @@ from typing import Literal
 from penstock.errors import TopologyError
 from penstock.topology.dag import Topology, sinkless
 from penstock.topology.explain import Format, explain
-from penstock.topology.operators import Operator, Output, Source
+from penstock.topology.operators import Consolidate, Operator, Output, Source
 
 Unused = Literal["error", "ignore"]
 
@@ -84,6 +84,7 @@ def build_topology(outlets: Sequence[Outlet], unused: Unused = "error") -> Topol
             _check_leads_somewhere(branch, outlets)
     names = _names(branches)
     _check_sources_named(branches, names)
+    _check_windows_named(branches, names)
     return Topology(
         replace(
             branch._operator,
@@ -119,6 +120,19 @@ def _check_sources_named(branches: Sequence[Branch], names: dict[Branch, str]) -
                 "there are several sources and this one has no name, so a restart could mix "
                 "them up",
                 "Write Stream.read(df, name='clicks', ...).",
+            )
+
+
+def _check_windows_named(branches: Sequence[Branch], names: dict[Branch, str]) -> None:
+    """A checkpoint knows partials by the name of their windows too."""
+    windows = [branch for branch in branches if isinstance(branch._operator, Consolidate)]
+    for window in windows:
+        if len(windows) > 1 and not window._is_named:
+            raise TopologyError(
+                names[window],
+                "there are several windowed aggregates and this one has no name, so a restart "
+                "could mix up their partial results",
+                "Write aggregate(..., name='by_user').",
             )
 
 

@@ -2,6 +2,7 @@
 
 from penstock import sinks, sources
 from penstock.aggregate import Aggregate
+from penstock.batch_windows import windowed
 from penstock.branch import Outlet
 from penstock.elasticity.decision import Decision, Policy
 from penstock.elasticity.observation import Observation, OperatorObservation, SourceObservation
@@ -23,7 +24,6 @@ from penstock.placement.round_robin import RoundRobin
 from penstock.running import run
 from penstock.stream import Stream
 from penstock.topology.dag import Topology
-from penstock.windowed import windowed
 from penstock.windows.aggregates import (
     WindowAggregate,
     avg,

@@ -69,13 +69,16 @@ class Windowed:
         Columns that come out: ``window`` (its start and end), ``window_name`` where there are
         several windows, the columns of ``group_by``, and one for every aggregate.
         """
+        window_checks.check_name(name)
         label = label_of(name, "windows")
         empty = self._stream._prototype
         share = SHARE if self._spans == "split" else None
-        time = self._stream._operator.time
+        operator = self._stream._operator
+        time = operator.until if self._spans == "end" else operator.time
         resolved = SqlAggregation.resolve(label, aggregates, empty, time, share)
         said = ", ".join(f"{key}={each.describe()}" for key, each in aggregates.items())
-        return self._consolidated(label, name, resolved, said)
+        meaning = "; ".join(each.describe() for each in aggregates.values())
+        return self._consolidated(label, name, resolved, said, meaning)
 
     def reduce(self, aggregate: Aggregate, *, name: str | None = None) -> Stream:
         """Aggregate every window with an ``Aggregate`` of the user's own."""
@@ -83,13 +86,15 @@ class Windowed:
         window_checks.check_reduce(label, self._spans)
         empty = self._stream._prototype
         resolved = UserAggregation.resolve(label, aggregate, empty, self._keys)
-        return self._consolidated(label, name, resolved, type(aggregate).__name__)
+        said = type(aggregate).__name__
+        return self._consolidated(label, name, resolved, said, said)
 
     def _consolidated(
-        self, label: str, name: str | None, aggregation: Aggregation, said: str
+        self, label: str, name: str | None, aggregation: Aggregation, said: str, meaning: str
     ) -> Stream:
         stream, operator = self._stream, self._stream._operator
         keys = [stream.schema[key] for key in self._keys]
+        window_checks.check_keys(label, schema_of(StructType(keys)), self._emit)
         partials = StructType([*keys, *aggregation.state.fields])
         compute = Compute(
             name=f"{label}_partials",
@@ -102,6 +107,7 @@ class Windowed:
             rows=stream.schema,
             aggregation=aggregation,
             aggregates=said,
+            meaning=meaning,
             state=aggregation.state.simpleString(),
         )
         struct = result_type(self._panes, keys, aggregation.schema, self._emit)

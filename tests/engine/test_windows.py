@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 import penstock as ps
 from oracle import bag
 from penstock import journal
+from penstock.engine import closing
 from penstock.engine.steps import Step
 from penstock.journal.events import PanesStored, RowsLate, WindowsClosed
 from penstock.testing import fail_at
@@ -205,9 +206,19 @@ def test_windows_go_on_after_a_break_as_if_nothing_had_happened(
     assert bag(written(spark, tmp_path / "out")) == bag(closed)
 
 
+@pytest.mark.parametrize("size", ["small", "large"])
 def test_the_store_is_compacted_and_forgets_what_no_window_needs(
-    spark: SparkSession, events: Events, finish: Finish, tmp_path: Path
+    spark: SparkSession,
+    events: Events,
+    finish: Finish,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    size: str,
 ) -> None:
+    if size == "large":
+        # As if there were millions of keys: several tasks, and only the panes of a closing read.
+        monkeypatch.setattr(closing, "_ONE_TASK_ROWS", 0)
+        monkeypatch.setattr(closing, "_WORTH_PRUNING_ROWS", 0)
     s = ps.Stream.read(events(24, 10), time="ts", watermark="0 seconds")
     windows = s.group_by("user").window(ps.sliding("100 seconds", "10 seconds"))
     out = windows.aggregate(n=ps.count(), most=ps.max("rate")).to(

@@ -1,8 +1,8 @@
 """Makes the engine do on tiny cases what pays only on large ones.
 
 Blocks are kept and windows formed by inverses, the pane store is compacted after every other batch,
-partials are split and combined by turns, and few windows are already many enough for closing them
-in bulk.
+partials are split and combined by turns, few rows are already enough for several tasks, for reading
+only some panes and for a join, and few windows for closing them in bulk.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
-from penstock.engine import closing, windowed_operator
+from penstock.engine import closing, piece_table, windowed_operator
 from penstock.engine.compactor import Compactor
 from penstock.engine.windowed_operator import WindowedOperator
 from penstock.windows.compaction import compaction
@@ -37,6 +37,9 @@ def eager() -> Iterator[None]:
         (windowed_operator, "compaction", partial(compaction, fan=2)),
         (windowed_operator, "plan_closing", planned),
         (closing, "plan_closing", planned),
+        (closing, "_ONE_TASK_ROWS", 6),
+        (closing, "_WORTH_PRUNING_ROWS", 12),
+        (piece_table, "_MOST_PLACES", 3),
         (WindowedOperator, "is_split", property(lambda _: next(turns) % 2 == 0)),
         (Compactor, "start", _start_and_wait),
     ]

@@ -149,6 +149,15 @@ def test_sketches_grow_with_what_is_asked() -> None:
     assert sizes[-1] <= 65_535
 
 
+@pytest.mark.parametrize("aggregate", [ps.sum("x"), ps.avg("x")], ids=str)
+def test_decimals_have_an_inverse_only_where_they_cannot_overflow(
+    aggregate: ps.WindowAggregate,
+) -> None:
+    # Once a total overflowed it is null, and nothing brings it back when rows are taken away.
+    assert aggregate.recipe(Setting({"x": "decimal(28,2)"})).is_invertible
+    assert not aggregate.recipe(Setting({"x": "decimal(29,2)"})).is_invertible
+
+
 def test_decimal_digits() -> None:
     assert decimal_digits("decimal(38,18)") == (38, 18)
     assert decimal_digits("decimal") is None

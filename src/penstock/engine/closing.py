@@ -32,7 +32,10 @@ from penstock.windows.consolidation import ClosingPlan, Merge, plan_closing
 from penstock.windows.rungs import Ladder
 from penstock.windows.segments import Segment
 
+# Up to here one task is done sooner than several that have to exchange rows.
 _ONE_TASK_ROWS = 100_000
+# From here on reading less is worth code that Spark generates anew for the bounds of each closing.
+_WORTH_PRUNING_ROWS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,24 +142,23 @@ class Closer:
         self, session: SparkSession, segments: Sequence[Segment], delta: Segment | None
     ) -> DataFrame:
         table = self._targets.table
-        rows = table.assigned(self._store.read(session, table.directories))
-        if self._is_small(segments):
+        rows = self._store.read(session, table.directories)
+        read = table.rows_at_most(segments)
+        if read > _WORTH_PRUNING_ROWS:
+            rows = rows.filter(table.bounds)
+        rows = table.assigned(rows)
+        if read <= _ONE_TASK_ROWS and isinstance(self._aggregation, SqlAggregation):
             rows = rows.coalesce(1)
         groups = [TARGET, *self._stored_keys]
         if table.subtracts:
-            return self._aggregation.subtracted(rows, groups, SIGN)
-        results = self._aggregation.merged(rows, groups)
+            results = self._aggregation.subtracted(rows, groups, SIGN)
+        else:
+            results = self._aggregation.merged(rows, groups)
         if all(self._targets.finals):
             return results
         assert delta is not None
         touched = rows.filter(F.col(SEGMENT) == directory_of(delta.name)).select(*groups).distinct()
         return _those_changed(results, touched, groups, looked_up(self._targets.finals, "boolean"))
-
-    def _is_small(self, segments: Sequence[Segment]) -> bool:
-        """Whether one task does it sooner than several that have to exchange rows."""
-        rows = {segment.name: segment.rows for segment in segments}
-        read = sum(rows[piece.segment] for merge in self._targets.merges for piece in merge.pieces)
-        return isinstance(self._aggregation, SqlAggregation) and read <= _ONE_TASK_ROWS
 
     def _emitted(self, results: DataFrame) -> DataFrame:
         merges = self._targets.merges

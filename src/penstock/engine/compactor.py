@@ -55,6 +55,8 @@ class Compactor:
         self._on_failure = on_failure
         self._thread: InheritableThread | None = None
         self._tag = ""
+        self.number = 0
+        self._is_stopped = False
         self._done: Compacted | None = None
 
     @property
@@ -64,6 +66,7 @@ class Compactor:
 
     def start(self, session: SparkSession, plan: Compaction, number: int) -> None:
         """Start writing a compaction to a directory."""
+        self.number = number
         self._tag = f"penstock:compaction:{id(self)}:{number}"
         self._done = None
         self._thread = InheritableThread(
@@ -80,6 +83,7 @@ class Compactor:
 
     def stop(self, session: SparkSession | None) -> None:
         """Break off what runs, and wait until it is gone."""
+        self._is_stopped = True
         if self._thread is not None and self._thread.is_alive() and session is not None:
             session.sparkContext.cancelJobsWithTag(self._tag)
             self._thread.join()
@@ -90,6 +94,8 @@ class Compactor:
         try:
             self._done = self._compacted(session, plan, number)
         except Exception as error:
+            if self._is_stopped:
+                return
             _log.warning("a compaction failed, the store stays as it is: %s", error)
             self._on_failure(f"{type(error).__name__}: {error}")
         finally:

@@ -279,7 +279,9 @@ def _source_seen_by(topology: Topology, windowed: WindowedOperator) -> str | Non
     while isinstance(topology[name], Select) and topology[name].keeps_rows:
         select = topology[name]
         assert isinstance(select, Select)
-        if topology.is_fork(name) or select.time not in select.expressions:
+        # Asked of texts only: a Column has no answer to whether it equals another.
+        texts = [each for each in select.expressions if isinstance(each, str)]
+        if topology.is_fork(name) or select.time not in texts:
             return None
         name = select.inputs[0]
     source = topology[name]

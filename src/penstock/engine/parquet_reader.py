@@ -37,7 +37,9 @@ class ParquetReader:
         self._index_of, self._relation_of = sources.InMemoryFileIndex, sources.HadoopFsRelation
         self._listings = sources.FileStatusCache.getOrCreate(self._java)
         self._format = sources.parquet.ParquetFileFormat()
-        self._options = jvm.PythonUtils.toScalaMap({"basePath": directory})
+        # Whatever the session says of other files: what is missing here is missing in results.
+        strict = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
+        self._options = jvm.PythonUtils.toScalaMap({"basePath": directory, **strict})
         self._nothing = jvm.scala.Option.empty()
         self._columns = self._typed(columns)
         self._partitions = self._typed(StructType([partition]))

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.engine.columns import PANE, SEGMENT, SIGN, TARGET, WIDTH
-from penstock.windows.segments import Piece
+from penstock.windows.segments import Piece, Segment
 
 _OF, _WIDE, _FIRST, _END = (f"_penstock_piece_{name}" for name in ("of", "wide", "first", "end"))
 _PIECES = pa.schema(
@@ -60,6 +60,18 @@ class PieceTable:
     def subtracts(self) -> bool:
         """Whether anything is taken away from a kept window."""
         return any(piece.sign < 0 for some in self.pieces for piece in some)
+
+    @property
+    def bounds(self) -> str:
+        """A condition that all rows of the pieces meet, with which Parquet skips others."""
+        pieces = [piece for some in self.pieces for piece in some]
+        first, end = min(piece.first for piece in pieces), max(piece.end for piece in pieces)
+        return f"{PANE} >= {first} AND {PANE} < {end}"
+
+    def rows_at_most(self, segments: Iterable[Segment]) -> int:
+        """Return how many rows all results together take from the segments, at the most."""
+        rows = {segment.name: segment.rows for segment in segments}
+        return sum(rows[piece.segment] for some in self.pieces for piece in some)
 
     def assigned(self, rows: DataFrame) -> DataFrame:
         """Give every row of the store the results it belongs to, in ``TARGET``; others go.

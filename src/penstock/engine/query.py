@@ -180,10 +180,12 @@ class Query:
     def _end(self) -> None:
         failure = self.exception()
         reason = "failed" if failure else "ended"
-        self._journal.write(QueryStopped(reason, str(failure) if failure else None))
-        self._journal.close()
-        self._runner.close()
-        self._runner.checkpoint.lock.release()
+        try:
+            self._runner.close()
+        finally:
+            self._journal.write(QueryStopped(reason, str(failure) if failure else None))
+            self._journal.close()
+            self._runner.checkpoint.lock.release()
 
 
 def _total(waiting: Mapping[str, int | None]) -> int | None:

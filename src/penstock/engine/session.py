@@ -16,6 +16,8 @@ ENGINE_SETTINGS = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
 }
 
+_TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
+
 
 def require_classic(df: Any) -> DataFrame:
     """Return a DataFrame of PySpark Classic, or say why it can't be used."""
@@ -38,6 +40,16 @@ def configure(session: SparkSession) -> None:
     """Set what the engine needs on the session that a micro-batch runs in, and nowhere else."""
     for key, value in ENGINE_SETTINGS.items():
         session.conf.set(key, value)
+
+
+def check_timestamps(session: SparkSession) -> None:
+    """Refuse to store partials with less than Spark's own precision of times."""
+    kind = session.conf.get(_TIMESTAMPS)
+    if kind == "TIMESTAMP_MILLIS":
+        raise ConfigurationError(
+            f"{_TIMESTAMPS} is {kind}, which would cut the microseconds off times in the partial "
+            f"results of windows. Write spark.conf.set('{_TIMESTAMPS}', 'TIMESTAMP_MICROS')."
+        )
 
 
 def spark_version() -> str:

@@ -16,7 +16,7 @@ from penstock.engine.columns import SOURCE_TAG
 from penstock.engine.query import Query
 from penstock.engine.runner import Runner, Setting
 from penstock.engine.schemas import quoted
-from penstock.engine.session import spark_version
+from penstock.engine.session import check_timestamps, spark_version
 from penstock.errors import ConfigurationError
 from penstock.journal.events import QueryStarted, QueryStopped
 from penstock.journal.writer import JournalWriter
@@ -25,7 +25,7 @@ from penstock.sinks.filesystem import HadoopFiles
 from penstock.topology.compatibility import Fingerprint
 from penstock.topology.dag import Topology
 from penstock.topology.explain import explain
-from penstock.topology.operators import Source
+from penstock.topology.operators import Compute, Source
 from penstock.version import __version__
 
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
@@ -45,6 +45,8 @@ def start(
 ) -> Query:
     """Lock the checkpoint, open the journal and the sinks, and start the query."""
     spark = session_of(topology)
+    if any(isinstance(operator, Compute) for operator in topology):
+        check_timestamps(spark)
     files = HadoopFiles(spark)
     with ExitStack() as undo:
         opened = open_checkpoint(files, checkpoint, Fingerprint.of(topology))

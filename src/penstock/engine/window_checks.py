@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.engine.columns import IS_FINAL
 from penstock.errors import TopologyError
-from penstock.topology.operators import Operator, Source
+from penstock.topology.operators import Consolidate, Filter, Operator, Source
 from penstock.topology.schema import Schema
+from penstock.windows.aggregates.base import WindowAggregate
 from penstock.windows.specs import WindowSpec
 
 SPANS = ("start", "end", "each", "split")
@@ -88,6 +90,41 @@ def check_window(
             operator, f"emit is {emit!r}", "Write emit='on_close' or emit='every_batch'."
         )
     check_spans(operator, spans, of.until)
+    _check_only_final(operator, upstream)
+
+
+def _check_only_final(operator: str, upstream: Sequence[Operator]) -> None:
+    """Refuse windows over windows that come out again and again, which would count each time."""
+    chosen = any(isinstance(op, Filter) and IS_FINAL in str(op.condition) for op in upstream)
+    for below in upstream:
+        if isinstance(below, Consolidate) and below.emit == "every_batch" and not chosen:
+            raise TopologyError(
+                operator,
+                f"the windows of '{below.name}' come out every batch, so that a window over them "
+                "would count each one several times",
+                f"Write .filter('{IS_FINAL}') in between, or emit='on_close' below.",
+            )
+
+
+def check_keys(operator: str, keys: Schema, emit: str) -> None:
+    """Refuse keys that can't be told apart from batch to batch."""
+    for key in keys:
+        if emit == "every_batch" and "map<" in key.type:
+            raise TopologyError(
+                operator,
+                f"the key '{key.name}' holds a map, which Spark can't compare with another",
+                "Write emit='on_close', or group by map_entries(...) of it.",
+            )
+
+
+def check_name(name: Any) -> None:
+    """Refuse an aggregate that stands where the operator's name does."""
+    if isinstance(name, WindowAggregate):
+        raise TopologyError(
+            "windows",
+            f"name={name.describe()} is an aggregate, and 'name' is what the operator is called",
+            "Give that column another name.",
+        )
 
 
 def check_reduce(operator: str, spans: str) -> None:

@@ -59,7 +59,9 @@ class WindowedOperator:
         self._crossings = compute.spans == "each"
         directory = f"{checkpoint}/panes/{compute.name}"
         self._store = PaneStore(files, directory, self.partials.columns)
-        self._store.sweep({directory_of(segment.name) for segment in self.state.segments})
+        # The directories that are there: those that a commit no longer names are deleted.
+        self._written = {directory_of(segment.name) for segment in self.state.segments}
+        self._store.sweep(self._written)
         self._closer = Closer(compute, consolidate, self._store, self.partials.keys)
         self._compactor = Compactor(
             self._store, compute.aggregation, self.partials.keys, on_failure
@@ -95,7 +97,9 @@ class WindowedOperator:
 
     def write(self, df: DataFrame, batch_id: int) -> None:
         """Write the partials of a batch, in the place of those that a failed try left."""
-        self._store.write(batch_id * _KINDS + _DELTA, df)
+        number = batch_id * _KINDS + _DELTA
+        self._written.add(number)
+        self._store.write(number, df)
 
     def close(
         self,
@@ -135,10 +139,11 @@ class WindowedOperator:
 
     def committed(self, batch_id: int, *, has_time: bool) -> None:
         """Adopt the new state, delete what it no longer names, and compact where it pays."""
-        before = {directory_of(segment.name) for segment in self.state.segments}
-        after = {directory_of(segment.name) for segment in self.next_state.segments}
-        for number in sorted(before - after):
+        live = {directory_of(segment.name) for segment in self.next_state.segments}
+        running = {self._compactor.number} if self._compactor.is_busy else set()
+        for number in sorted(self._written - live - running):
             self._store.delete(number)
+        self._written &= live | running
         self.state = self.next_state
         self.frame, self._is_counted = None, False
         if has_time and self._session is not None and not self._compactor.is_busy:
@@ -150,7 +155,9 @@ class WindowedOperator:
                 crossings=self._crossings,
             )
             if plan is not None:
-                self._compactor.start(self._session, plan, batch_id * _KINDS + _COMPACTED)
+                number = batch_id * _KINDS + _COMPACTED
+                self._written.add(number)
+                self._compactor.start(self._session, plan, number)
 
     def observe(self, batch_id: int, times: JobTimes) -> SharingDecision | None:
         """Weigh split against combined by what a batch showed; the next one runs as decided."""
@@ -251,6 +258,7 @@ class WindowedOperator:
 
     def _keep(self, plan: ClosingPlan, batch_id: int) -> list[Segment]:
         number = batch_id * _KINDS + _KEPT
+        self._written.add(number)
         rows = self._closer.keep(number)
         size = self._store.size_bytes(number)
         entries = sum(kept.entries for kept in plan.keeps)

@@ -172,7 +172,8 @@ class Compute(Operator):
     """Partial results of a micro-batch's rows by pane and key: Enorm's compute.
 
     ``aggregation`` is the engine's, ``rows`` the columns that go in as the engine wants them;
-    ``aggregates`` says it in the user's words, and ``state`` names the columns of a partial.
+    ``aggregates`` says it in the user's words, ``meaning`` without the names of results, and
+    ``state`` names the columns of a partial.
     """
 
     kind: ClassVar[str] = "compute"
@@ -182,6 +183,7 @@ class Compute(Operator):
     rows: Any
     aggregation: Any
     aggregates: str
+    meaning: str
     state: str
 
     def describe(self) -> str:
@@ -194,7 +196,9 @@ class Compute(Operator):
         return {
             "keys": ", ".join(f"{key} {self.schema.type_of(key)}" for key in self.keys),
             "windows": "; ".join(spec.spec.describe() for spec in self.panes.specs),
+            "aggregates": self.meaning,
             "partials": self.state,
+            "time": f"{self.time} to {self.until}" if self.until else f"{self.time}",
             "spans": self.spans,
         }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from penstock.errors import ConfigurationError
 from penstock.windows.durations import Duration, in_words, microseconds
@@ -74,11 +75,22 @@ def sliding(
 
 def _spec(length: Duration, every: Duration, offset: Duration, name: str | None) -> WindowSpec:
     length_micros, slide_micros = microseconds(length), microseconds(every)
-    offset_micros = microseconds(offset)
+    offset_micros = _signed(offset)
     if slide_micros:
         offset_micros %= slide_micros
     label = _words(length_micros, slide_micros, offset_micros) if name is None else name
     return WindowSpec(label, length_micros, slide_micros, offset_micros)
+
+
+def _signed(offset: Duration) -> int:
+    """Return an offset in microseconds, which may lie before midnight, as Spark's may."""
+    if isinstance(offset, str) and offset.lstrip().startswith("-"):
+        return -microseconds(offset.lstrip()[1:])
+    if isinstance(offset, timedelta) and offset < timedelta(0):
+        return -microseconds(-offset)
+    if isinstance(offset, int | float) and not isinstance(offset, bool) and offset < 0:
+        return -microseconds(-offset)
+    return microseconds(offset)
 
 
 def _words(length_micros: int, slide_micros: int, offset_micros: int) -> str:

@@ -126,7 +126,10 @@ def _addable(aggregate: Sum | Average, setting: Setting) -> str:
 
 
 def _decimal_sum(digits: tuple[int, int]) -> Part:
-    """Return a sum of decimals that keeps Spark's type, and is null for good once it overflowed."""
+    """Return a sum of decimals that keeps Spark's type, and is null for good once it overflowed.
+
+    So it has an inverse only where there is room for ten digits more, and it can't overflow.
+    """
     kind = f"decimal({min(MAX_DIGITS, digits[0] + 10)},{digits[1]})"
     overflowed = "count_if({total} IS NULL AND {n} > 0) > 0"
 
@@ -137,7 +140,7 @@ def _decimal_sum(digits: tuple[int, int]) -> Part:
         "total",
         "sum({x})",
         merged(SUM_OF % "total"),
-        merged(SIGNED_SUM_OF % ("total", "total")),
+        merged(SIGNED_SUM_OF % ("total", "total")) if digits[0] + 10 <= MAX_DIGITS else None,
     )
 
 

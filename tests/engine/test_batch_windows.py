@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from penstock.batch_windows import windowed
 from penstock.errors import ConfigurationError, TopologyError
-from penstock.windowed import windowed
 from penstock.windows import aggregates as ps
 from penstock.windows.specs import WindowSpec, sliding, tumbling
 from window_oracle import assert_same, by_window, frame, moment, native, random_rows
