@@ -165,12 +165,15 @@ class WindowedOperator:
         if not times.tasks:
             return None
         combined = None if self.is_split else counts.partials
+        # A block that is kept has each key once.
+        keys = Sizes.measured(self.state.segments).keys
         batch = BatchPartials(
             rows=counts.rows,
             tasks=times.tasks,
             task_partials=counts.partials if self.is_split else times.exchanged_rows,
             combined_partials=combined,
             reads=self._reads_per_partial,
+            pane_keys=None if keys is None else keys * (counts.end - counts.first),
         )
         sharing, decision = self._sharing.observe(self.state.sharing, batch)
         self.state = self.next_state = replace(self.state, sharing=sharing)

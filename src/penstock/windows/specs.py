@@ -58,6 +58,8 @@ def tumbling(length: Duration, *, offset: Duration = 0, name: str | None = None)
 
     >>> tumbling("10 minutes").name
     '10 minutes'
+    >>> tumbling("1 day", offset="-5 hours").name
+    '1 day, offset 19 hours'
     """
     return _spec(length, length, offset, name)
 
