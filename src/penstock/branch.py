@@ -125,15 +125,18 @@ def _check_sources_named(branches: Sequence[Branch], names: dict[Branch, str]) -
 
 def _check_windows_named(branches: Sequence[Branch], names: dict[Branch, str]) -> None:
     """A checkpoint knows partials by the name of their windows too."""
-    windows = [branch for branch in branches if isinstance(branch._operator, Consolidate)]
-    for window in windows:
-        if len(windows) > 1 and not window._is_named:
-            raise TopologyError(
-                names[window],
-                "there are several windowed aggregates and this one has no name, so a restart "
-                "could mix up their partial results",
-                "Write aggregate(..., name='by_user').",
-            )
+    unnamed = [
+        branch
+        for branch in branches
+        if isinstance(branch._operator, Consolidate) and not branch._is_named
+    ]
+    if len(unnamed) > 1:
+        raise TopologyError(
+            names[unnamed[-1]],
+            f"it has no name, and '{names[unnamed[0]]}' has none either, so a restart could mix up "
+            "the partial results of the two",
+            "Write aggregate(..., name='by_user').",
+        )
 
 
 def _check_leads_somewhere(branch: Branch, outlets: Sequence[Outlet]) -> None:

@@ -74,7 +74,7 @@ def test_several_windows_need_names_of_their_own(events: Events) -> None:
     s = read(events(1, 20))
     hot, cold = s.filter("rate > 2"), s.filter("rate <= 2")
     parts = [each.window(ps.tumbling(60)).aggregate(n=ps.count()) for each in (hot, cold)]
-    with pytest.raises(ps.TopologyError, match=r"has no name.*Write aggregate\(\.\.\., name="):
+    with pytest.raises(ps.TopologyError, match=r"it has no name.*Write aggregate\(\.\.\., name="):
         ps.run(*[part.to(Taken()) for part in parts], checkpoint="never made")
 
 
