@@ -329,7 +329,9 @@ def test_a_tumbling_window_costs_one_exchange(settled: SparkSession) -> None:
 
 def test_nothing_runs_before_the_result_is_needed(spark: SparkSession) -> None:
     df = spark.sql("SELECT timestamp_seconds(id) AS ts, raise_error('ran') AS v FROM range(3)")
-    windowed(df, time="ts", windows=tumbling(60), aggs={"n": ps.count("v")})
+    made = windowed(df, time="ts", windows=tumbling(60), aggs={"n": ps.collect("v")})
+    with pytest.raises(Exception, match="ran"):
+        made.collect()
 
 
 def wrong(df: DataFrame, **changes: Any) -> Any:

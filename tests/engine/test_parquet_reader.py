@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -34,6 +35,11 @@ def test_it_reads_the_directories_asked_for_and_no_others(reader: ParquetReader)
         *[(id_, id_ * 10, 1) for id_ in (1, 2, 3)],
         *[(id_, id_ * 10, 30) for id_ in (30, 31, 32)],
     ]
+
+
+def test_conditions_reach_the_files(reader: ParquetReader) -> None:
+    java: Any = reader.read([1, 30]).filter("id >= 31")._jdf
+    assert "GreaterThanOrEqual(id,31)" in java.queryExecution().executedPlan().toString()
 
 
 def test_a_missing_directory_is_an_error_and_not_nothing(reader: ParquetReader) -> None:

@@ -71,6 +71,14 @@ def test_rows_go_to_the_results_whose_pieces_hold_them(spark: SparkSession, resu
     assert not joins(df)
 
 
+@pytest.mark.parametrize("results", [1, 7])
+def test_no_row_of_a_piece_lies_outside_the_bounds(spark: SparkSession, results: int) -> None:
+    table = drawn(seed=results, results=results)
+    rows = spark.createDataFrame(ROWS, f"{SEGMENT} bigint, {PANE} bigint, {WIDTH} int")
+    within = {tuple(row) for row in rows.filter(table.bounds).collect()}
+    assert {row[:3] for row in by_hand(table)} <= within < set(ROWS)
+
+
 @pytest.mark.parametrize("limit", ["_MOST_LAYERS", "_MOST_PLACES"])
 def test_many_pieces_are_joined_with_the_same_result(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, limit: str

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import penstock as ps
-from penstock.engine import windowed_operator
+from penstock.engine import closing, windowed_operator
 from penstock.windows import consolidation
 from penstock.windows.rungs import Ladder
 
@@ -43,6 +43,24 @@ def test_columns_may_be_selected_as_columns_before_a_window(events: Events, fini
     chosen = read(events(2, 20)).select(F.col("user"), F.col("ts"), "rate")
     finish(chosen.window(ps.tumbling(10)).aggregate(n=ps.count()).to(taken))
     assert [row.n for row in taken.rows] == [10, 10, 10]
+
+
+@pytest.mark.parametrize("limit", [0, 100_000])
+def test_a_small_closing_needs_no_exchange(
+    events: Events, finish: Finish, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    monkeypatch.setattr(closing, "_ONE_TASK_ROWS", limit)
+    plans: list[str] = []
+
+    def sink(df: DataFrame, batch_id: int) -> None:
+        java: Any = df._jdf
+        plans.append(java.queryExecution().executedPlan().toString())
+        df.collect()
+
+    windows = read(events(3, 20)).group_by("user").window(ps.tumbling(10))
+    finish(windows.aggregate(n=ps.count()).to(sink))
+    assert any("_penstock_target" in plan for plan in plans)
+    assert any("Exchange" in plan for plan in plans) is (limit == 0)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -10,10 +11,6 @@ from pyspark.sql import SparkSession
 
 from penstock.errors import ConfigurationError
 
-_WITHOUT_CHECKSUMS = {
-    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-    "fs.file.impl.disable.cache": "true",
-}
 _SCHEME_AND_AUTHORITY = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 
 
@@ -110,7 +107,9 @@ class HadoopFiles:
 
         The job must append: the directory is there.
         """
-        return self._store(path).ready_for_job(path, self)
+        store = self._store(path)
+        store.make_directory(self._path_of(path + store.made_for_jobs))
+        return dict(store.job_options)
 
     def qualify(self, path: str) -> str:
         """The absolute form of a path, with its scheme, as Spark would resolve it."""
@@ -154,7 +153,17 @@ class _LocalDisk:
     That one keeps a checksum file beside each file and renames the two one after the other, so a
     crash in between leaves a file that can't be read. It also starts a process for every file it
     makes (chmod, about 5 ms); a write and a rename through its FileContext took 49 ms together.
+
+    So a job's committer is given its directories, and its tasks write no checksum files.
     """
+
+    made_for_jobs = "/_temporary/0/_temporary"
+    job_options = MappingProxyType(
+        {
+            "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+            "fs.file.impl.disable.cache": "true",
+        }
+    )
 
     def __init__(self, jvm: Any, uri: Any, configuration: Any) -> None:
         self.system = jvm.org.apache.hadoop.fs.RawLocalFileSystem()
@@ -179,15 +188,12 @@ class _LocalDisk:
     def make_directory(self, path: Any) -> None:
         self.system.pathToFile(path).mkdirs()
 
-    def ready_for_job(self, path: str, files: HadoopFiles) -> dict[str, str]:
-        # Where Hadoop's committer finds its directories it starts no process to make them, and
-        # without checksum files it starts one less in every task.
-        files.make_directory(f"{path}/_temporary/0/_temporary")
-        return _WITHOUT_CHECKSUMS
-
 
 class _SharedStorage:
     """A file system that all machines see, through Hadoop's FileContext."""
+
+    made_for_jobs = ""
+    job_options: MappingProxyType[str, str] = MappingProxyType({})
 
     def __init__(self, jvm: Any, gateway: Any, system: Any, context: Any) -> None:
         self.system = system
@@ -211,7 +217,3 @@ class _SharedStorage:
 
     def make_directory(self, path: Any) -> None:
         self.system.mkdirs(path)
-
-    def ready_for_job(self, path: str, files: HadoopFiles) -> dict[str, str]:
-        files.make_directory(path)
-        return {}
