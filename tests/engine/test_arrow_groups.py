@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.engine.arrow_groups import grouped, key_bytes
+from penstock.engine.arrow_groups import grouped
+from penstock.placement.key_bytes import key_bytes
 
 TYPES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.bool_(): st.booleans(),
