@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.placement.cost_aware import CostAware
+from penstock.placement.key_groups import KeyGroups
+from penstock.placement.least_loaded import LeastLoaded
 from penstock.placement.placement import Border, Placement
 from penstock.placement.round_robin import RoundRobin
 
 PLACEMENTS: dict[str, Placement] = {
     "RoundRobin": RoundRobin(),
+    "CostAware": CostAware(),
+    "KeyGroups": KeyGroups(),
+    "LeastLoaded, at first": LeastLoaded(),
+    "LeastLoaded, uneven": LeastLoaded(1.0, (0.9, 0.2, 0.5, 0.2), 0.01),
+    "LeastLoaded, all full": LeastLoaded(1.0, (1.5, 2.0, 1.0), 0.01),
 }
 
 every_placement = pytest.mark.parametrize("placement", PLACEMENTS.values(), ids=PLACEMENTS.keys())
@@ -73,3 +83,12 @@ def test_rows_stay_only_where_no_task_would_be_without_any(
 ) -> None:
     assert not placement.fits(Border(2, 4, ordered))
     assert not placement.fits(Border(None, 4, ordered))
+
+
+@every_placement
+def test_it_can_be_written_down_and_compared(placement: Placement) -> None:
+    """A placement is a choice, not a thing that remembers: what is learnt is kept elsewhere."""
+    again = copy.deepcopy(placement)
+    assert again == placement
+    assert hash(again) == hash(placement)
+    assert repr(placement).startswith(f"{type(placement).__name__}(")

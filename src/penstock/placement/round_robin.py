@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from penstock.placement.placement import Border
 
-_ROW_NUMBER_BITS = (1 << 33) - 1
+# A row's number in its partition, from 0: the lower 33 bits.
+ROW_NUMBER = f"(monotonically_increasing_id() & {(1 << 33) - 1})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,5 +38,4 @@ class RoundRobin:
         if not border.ordered:
             return None
         stride = max(1, border.tasks // (border.partitions or border.tasks))
-        number = f"(monotonically_increasing_id() & {_ROW_NUMBER_BITS})"
-        return f"pmod({number} + spark_partition_id() * {stride}, {border.tasks})"
+        return f"pmod({ROW_NUMBER} + spark_partition_id() * {stride}, {border.tasks})"
