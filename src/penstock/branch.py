@@ -9,7 +9,7 @@ from typing import Literal
 from penstock.errors import TopologyError
 from penstock.topology.dag import Topology, sinkless
 from penstock.topology.explain import Format, explain
-from penstock.topology.operators import Consolidate, Operator, Output, Source
+from penstock.topology.operators import Consolidate, Operator, Output, Process, Source
 
 Unused = Literal["error", "ignore"]
 
@@ -85,6 +85,7 @@ def build_topology(outlets: Sequence[Outlet], unused: Unused = "error") -> Topol
     names = _names(branches)
     _check_sources_named(branches, names)
     _check_windows_named(branches, names)
+    _check_processes_named(branches, names)
     return Topology(
         replace(
             branch._operator,
@@ -137,6 +138,22 @@ def _check_windows_named(branches: Sequence[Branch], names: dict[Branch, str]) -
             "the partial results of the two",
             "Write aggregate(..., name='by_user').",
         )
+
+
+def _check_processes_named(branches: Sequence[Branch], names: dict[Branch, str]) -> None:
+    """A checkpoint knows the state of keys by its operator's name, which must not be a number's."""
+    for branch in branches:
+        if not isinstance(branch._operator, Process) or branch._is_named:
+            continue
+        hint = branch._operator.name
+        twin = next((b for b in branches if b is not branch and b._operator.name == hint), None)
+        if twin is not None:
+            raise TopologyError(
+                names[branch],
+                f"it has no name, and '{names[twin]}' would be called the same, so a restart could "
+                "mix up whose state is whose",
+                "Write process(..., name='sessions').",
+            )
 
 
 def _check_leads_somewhere(branch: Branch, outlets: Sequence[Outlet]) -> None:

@@ -2,6 +2,7 @@
 
 from penstock import sinks, sources
 from penstock.aggregate import Aggregate
+from penstock.batch_balance import KeyCosts, balance
 from penstock.batch_windows import windowed
 from penstock.branch import Outlet
 from penstock.elasticity.decision import Decision, Policy
@@ -19,6 +20,12 @@ from penstock.errors import (
     TopologyError,
 )
 from penstock.grouped import Grouped, Windowed
+from penstock.key_state import KeyState
+from penstock.placement.cost_aware import CostAware
+from penstock.placement.cost_sketch import CostSketch
+from penstock.placement.count_min import CountMinSketch
+from penstock.placement.key_groups import KeyGroups
+from penstock.placement.least_loaded import LeastLoaded
 from penstock.placement.placement import Placement
 from penstock.placement.round_robin import RoundRobin
 from penstock.running import run
@@ -49,10 +56,17 @@ __all__ = [
     "Aggregate",
     "CheckpointError",
     "ConfigurationError",
+    "CostAware",
+    "CostSketch",
+    "CountMinSketch",
     "Decision",
     "FixedDelay",
     "Grouped",
     "KSlack",
+    "KeyCosts",
+    "KeyGroups",
+    "KeyState",
+    "LeastLoaded",
     "LocalSlots",
     "Mark",
     "Observation",
@@ -78,6 +92,7 @@ __all__ = [
     "WindowSpec",
     "Windowed",
     "avg",
+    "balance",
     "collect",
     "count",
     "count_distinct",

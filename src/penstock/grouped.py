@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import StructType
 
 from penstock.aggregate import Aggregate
 from penstock.branch import Branch
-from penstock.engine import window_checks
+from penstock.engine import checks, window_checks
 from penstock.engine.aggregation import Aggregation, SqlAggregation
 from penstock.engine.columns import WINDOW
 from penstock.engine.pane_rows import SHARE
-from penstock.engine.schemas import check_columns, prototype, schema_of
+from penstock.engine.schemas import check_columns, parse_schema, prototype, schema_of
 from penstock.engine.user_aggregation import UserAggregation
 from penstock.engine.window_results import result_type
+from penstock.key_state import KeyState
 from penstock.topology.dag import label_of
-from penstock.topology.operators import Compute, Consolidate, Emit, Spans
+from penstock.topology.operators import Compute, Consolidate, Emit, OnError, Process, Spans
 from penstock.windows.aggregates import WindowAggregate
 from penstock.windows.ladder import choose_ladder
 from penstock.windows.ladder_costs import Sizes
@@ -25,12 +27,16 @@ from penstock.windows.specs import WindowSpec
 
 ASSUMED_KEYS = 1_000
 
+KeyFunction = Callable[
+    [dict[str, Any], list[dict[str, Any]], KeyState], dict[str, Any] | list[dict[str, Any]] | None
+]
+
 if TYPE_CHECKING:
     from penstock.stream import Stream
 
 
 class Grouped:
-    """A stream with the columns by which its windows are aggregated."""
+    """A stream with the columns by which its rows belong together."""
 
     def __init__(self, stream: Stream, keys: tuple[str, ...]) -> None:
         self._stream = stream
@@ -41,6 +47,48 @@ class Grouped:
     ) -> Windowed:
         """Cut the stream into windows for every key; see ``Stream.window``."""
         return Windowed(self._stream, self._keys, specs, emit, spans)
+
+    def process(
+        self,
+        fn: KeyFunction,
+        *,
+        state: str | StructType,
+        schema: str | StructType,
+        on_error: OnError = "fail",
+        name: str | None = None,
+        groups: int = 128,
+    ) -> Stream:
+        """Call ``fn(key, rows, state)`` once for every key and micro-batch, with the key's state.
+
+        ``rows`` are the key's rows of the micro-batch, as dicts in the order of their event time.
+        ``fn`` reads and changes the :class:`~penstock.KeyState`, and returns a dict, a list of
+        dicts or None. It is called without rows when the key's timer has come.
+
+        ``state`` declares the columns of a key's state, ``schema`` those that come out. A key on
+        which ``fn`` fails keeps the state it had; with ``on_error='dead_letter'`` its rows of the
+        micro-batch go to ``dead_letters()``. Keys are kept in ``groups`` groups, which move between
+        tasks as a whole.
+        """
+        stream, operator = self._stream, self._stream._operator
+        label = checks.function_label(fn, name, Process.kind)
+        checks.check_function(label, fn, on_error)
+        checks.check_process(label, stream.schema, self._keys, groups)
+        kept = parse_schema(label, state)
+        struct = parse_schema(label, schema)
+        process = Process(
+            name=label,
+            schema=schema_of(struct),
+            function=fn,
+            returns=struct,
+            on_error=on_error,
+            key_columns=schema_of(StructType([stream.schema[key] for key in self._keys])),
+            state_columns=schema_of(kept),
+            groups=groups,
+            rows=stream.schema,
+            state=kept,
+            by_time=operator.time,
+        )
+        return stream._then(process, prototype(stream._prototype.sparkSession, struct), name)
 
 
 class Windowed:

@@ -131,6 +131,7 @@ class Stream(Branch):
         fn: RowFunction,
         schema: str | StructType,
         *,
+        cost_key: str | Sequence[str] | None = None,
         on_error: OnError = "fail",
         name: str | None = None,
     ) -> Stream:
@@ -139,22 +140,27 @@ class Stream(Branch):
         ``schema`` declares the columns that come out; further keys are left out, a missing key or a
         value of another type is an error of that row. ``on_error='dead_letter'`` sends such rows,
         and those on which ``fn`` raises, to ``dead_letters()``.
+
+        ``cost_key`` names the columns on which the time that ``fn`` takes depends. Each call is
+        then timed, and ``placement=CostAware()`` shares out rows by what they will cost.
         """
-        return self._python(Map, fn, schema, on_error, name)
+        return self._python(Map, fn, schema, cost_key, on_error, name)
 
     def map_batches(
         self,
         fn: BatchFunction,
         schema: str | StructType,
         *,
+        cost_key: str | Sequence[str] | None = None,
         on_error: OnError = "fail",
         name: str | None = None,
     ) -> Stream:
         """Call ``fn`` once for every Arrow record batch; it returns one.
 
         With ``on_error='dead_letter'`` all rows of a batch on which ``fn`` raises are set aside.
+        With a ``cost_key`` batches are small, so that a call's time tells of the few keys in it.
         """
-        return self._python(MapBatches, fn, schema, on_error, name)
+        return self._python(MapBatches, fn, schema, cost_key, on_error, name)
 
     def select(self, *expressions: str | Column, name: str | None = None) -> Stream:
         """Compute columns with SQL expressions, in the JVM."""
@@ -238,9 +244,9 @@ class Stream(Branch):
         return self._then(operator, prototype(joined.sparkSession, joined.schema), name)
 
     def group_by(self, *columns: str) -> Grouped:
-        """Name the columns by which windows are aggregated.
+        """Name the columns by which rows belong together.
 
-        Follow it with ``window(...)``.
+        Follow it with ``window(...)``, or with ``process(...)`` for a state of each key.
         """
         keys = window_checks.group_keys("group_by", self._operator.schema, columns)
         return Grouped(self, keys)
@@ -306,17 +312,22 @@ class Stream(Branch):
         kind: type[Map] | type[MapBatches],
         fn: Callable[..., Any],
         schema: str | StructType,
+        cost_key: str | Sequence[str] | None,
         on_error: OnError,
         name: str | None,
     ) -> Stream:
-        fallback = getattr(fn, "__name__", kind.kind)
-        label = label_of(name, fallback if fallback.isidentifier() else kind.kind)
+        label = checks.function_label(fn, name, kind.kind)
         checks.check_function(label, fn, on_error)
         check_arrow(label, self.schema)
         struct = parse_schema(label, schema)
         df = prototype(self._prototype.sparkSession, struct)
         operator = kind(
-            name=label, schema=schema_of(struct), function=fn, returns=struct, on_error=on_error
+            name=label,
+            schema=schema_of(struct),
+            function=fn,
+            returns=struct,
+            on_error=on_error,
+            cost_key=checks.cost_key(label, self._operator.schema, cost_key),
         )
         return self._then(operator, df, name)
 

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -46,11 +49,38 @@ def events(spark: SparkSession, tmp_path: Path) -> Callable[..., DataFrame]:
 def finish(tmp_path: Path) -> Callable[..., ps.Query]:
     """Run branches over all there is, to the end."""
 
-    def run(*outlets: ps.Outlet, checkpoint: str = "checkpoint", **options: Any) -> ps.Query:
+    def run(
+        *outlets: ps.Outlet,
+        checkpoint: str = "checkpoint",
+        wait_seconds: float = 120,
+        **options: Any,
+    ) -> ps.Query:
         query = ps.run(
             *outlets, checkpoint=str(tmp_path / checkpoint), available_now=True, **options
         )
-        assert query.await_termination(120)
+        assert query.await_termination(wait_seconds)
         return query
 
     return run
+
+
+@pytest.fixture
+def feed(spark: SparkSession, tmp_path: Path) -> Callable[..., DataFrame]:
+    """Return a maker of streams over tables: each is one micro-batch of so many partitions."""
+
+    def make(batches: Sequence[pa.Table], partitions: int = 1, name: str = "feed") -> DataFrame:
+        where = tmp_path / name
+        where.mkdir(exist_ok=True)
+        number = len(list(where.iterdir()))
+        for table in batches:
+            size = -(-table.num_rows // partitions)
+            for part in range(partitions):
+                path = where / f"{number:06}.parquet"
+                pq.write_table(table.slice(part * size, size), path)
+                os.utime(path, (1_700_000_000 + number,) * 2)  # the order in which they are read
+                number += 1
+        schema = spark.read.parquet(str(where)).schema
+        reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", partitions)
+        return reader.parquet(str(where))
+
+    return make

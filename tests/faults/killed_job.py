@@ -4,6 +4,7 @@
 # files -> select -> tripled
 #            |           +-> odd (filter) -> named -> parquet
 #            +-> windows, sliding and tumbling -> parquet
+#            +-> running totals by key -> parquet
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import penstock as ps
 from penstock.testing import kill_at
 
 SCHEMA = "id bigint, value double"
+TOTALS = "bucket bigint, n bigint, total bigint"
 
 
 def tripled(row: dict[str, Any]) -> dict[str, Any]:
@@ -33,6 +35,12 @@ def halved(row: dict[str, Any]) -> dict[str, Any]:
 
 def named(row: dict[str, Any]) -> dict[str, Any]:
     return {"id": row["id"], "name": f"n{row['id']}"}
+
+
+def totals(key: dict[str, Any], rows: list[dict[str, Any]], state: ps.KeyState) -> dict[str, Any]:
+    before = state.value or {"n": 0, "total": 0}
+    state.update(n=before["n"] + len(rows), total=before["total"] + sum(row["id"] for row in rows))
+    return {**key, **state.value}
 
 
 def main(where: str, step: str, after_seconds: str) -> None:
@@ -54,12 +62,15 @@ def main(where: str, step: str, after_seconds: str) -> None:
     b = shared.filter("id % 2 = 1", name="odd").map(named, "id bigint, name string")
     windows = read.window(ps.sliding("200 seconds", "20 seconds"), ps.tumbling("30 seconds"))
     c = windows.aggregate(n=ps.count(), s=ps.sum("value"), most=ps.max("id"))
+    d = read.select("id", "id % 11 AS bucket").group_by("bucket")
+    d = d.process(totals, state="n bigint, total bigint", schema=TOTALS, groups=8)
     on_step = None if step == "never" else kill_at(step, after_seconds=float(after_seconds))
     print("ready", flush=True)
     query = ps.run(
         a.to(ps.sinks.parquet(f"{where}/a")),
         b.to(ps.sinks.parquet(f"{where}/b")),
         c.to(ps.sinks.parquet(f"{where}/c")),
+        d.to(ps.sinks.parquet(f"{where}/d")),
         checkpoint=f"{where}/checkpoint",
         available_now=True,
         on_step=on_step,

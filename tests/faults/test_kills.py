@@ -88,8 +88,20 @@ def test_forty_kills_of_the_driver_leave_exactly_the_rows_of_a_plain_batch(
     assert bag(spark.read.parquet(str(tmp_path / "a")).select("id", "value")) == bag(expected_a)
     assert bag(spark.read.parquet(str(tmp_path / "b")).select("id", "name")) == bag(expected_b)
     assert bag(spark.read.parquet(str(tmp_path / "c")).drop("batch_id")) == closed_windows(table)
+    found = spark.read.parquet(str(tmp_path / "d")).select("bucket", "n", "total")
+    assert bag(found) == running_totals()
     for name in ("a", "b"):
         assert_only_whole_batches(tmp_path / name)
+
+
+def running_totals() -> Counter[tuple[Any, ...]]:
+    """The totals of every key after each batch that had rows of it: 30 rows, so of all eleven."""
+    found: Counter[tuple[Any, ...]] = Counter()
+    for batch in range(BATCHES):
+        for bucket in range(11):
+            ids = range(bucket, (batch + 1) * ROWS, 11)
+            found[(bucket, len(ids), sum(ids))] += 1
+    return found
 
 
 def closed_windows(table: DataFrame) -> Counter[tuple[Any, ...]]:

@@ -21,12 +21,16 @@ from penstock.journal import (
     Event,
     FaultSeen,
     ForecastMade,
+    HotKeysChanged,
+    KeyGroupsMoved,
     PanesStored,
+    PlacementChanged,
     QueryStarted,
     QueryStopped,
     RowsFailed,
     RowsLate,
     SourceProgress,
+    StateStored,
     UnknownEvent,
     WindowPlanChanged,
     WindowsClosed,
@@ -36,6 +40,7 @@ from penstock.journal import (
 )
 from penstock.journal.codec import decoder
 from penstock.journal.events import ENVELOPE_KEYS, KINDS
+from penstock.placement.flux import Move
 
 from .strategies import any_float, bodies, finite, unknown_events, values
 
@@ -61,6 +66,12 @@ SCHEMA_1 = [
     QueryStopped("failed", 'OSError: "disk"\nfull €'),
     PanesStored(7, "hourly", 9, 1_200, 34_000, age_seconds=3_600.0),
     WindowPlanChanged(7, "hourly", "combined", "the exchange pays for itself"),
+    PlacementChanged(7, "source", "by cost", "a batch should end 0.2 s sooner"),
+    HotKeysChanged(7, "hourly", 1, "one key had 80 % of the load"),
+    KeyGroupsMoved(
+        7, "sessions", (Move(17, 3, 5, 0.25),), "task 3 had 41 %", "disruptive", pause_seconds=0.5
+    ),
+    StateStored(7, "sessions", 12, 34_000, 2_000, 500),
 ]
 
 

@@ -14,6 +14,7 @@ from penstock.topology.operators import (
     MapBatches,
     OnError,
     Output,
+    Process,
     Select,
     Source,
     Union,
@@ -67,6 +68,23 @@ def map_batches(name: str, reads: str, on_error: OnError = "fail") -> MapBatches
         function=work,
         returns=None,
         on_error=on_error,
+    )
+
+
+def process(name: str, reads: str, on_error: OnError = "fail") -> Process:
+    return Process(
+        name=name,
+        schema=ROWS,
+        inputs=(reads,),
+        time="ts",
+        function=work,
+        returns=None,
+        on_error=on_error,
+        key_columns=Schema((Column("x", "int"),)),
+        state_columns=Schema((Column("n", "bigint"),)),
+        groups=8,
+        rows=None,
+        state=None,
     )
 
 

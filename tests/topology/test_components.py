@@ -16,6 +16,7 @@ from topology.builders import (
     late_rows,
     map_,
     map_batches,
+    process,
     select,
     sink,
     source,
@@ -43,6 +44,19 @@ def test_a_chain_is_one_component_with_python_neighbours_fused() -> None:
         map_("p", "f"),
         sink("out", "p"),
     ) == {"a": ["a", "m+n", "s", "f", "p"]}
+
+
+def test_a_process_starts_a_component_and_is_a_step_by_itself() -> None:
+    # a --> m --> p --> n --> o --> q --> out
+    assert shape(
+        source("a"),
+        map_("m", "a"),
+        process("p", "m"),
+        map_("n", "p"),
+        map_("o", "n"),
+        process("q", "o"),
+        sink("out", "q"),
+    ) == {"a": ["a", "m"], "p": ["p", "n+o"], "q": ["q"]}
 
 
 def test_a_fork_ends_a_component() -> None:

@@ -9,13 +9,14 @@ from hypothesis import given
 
 from penstock.topology.components import components
 from penstock.topology.dag import Topology
-from penstock.topology.jobs import ALL_SOURCES, Job, chain_end, jobs, kept
+from penstock.topology.jobs import ALL_SOURCES, Job, chain_end, dry_operators, jobs, kept
 from penstock.topology.operators import DeadLetters, Operator, Output, PythonOperator, Source
 from topology.builders import (
     dead_letters,
     filter_,
     join,
     map_,
+    process,
     select,
     sink,
     source,
@@ -27,6 +28,29 @@ from topology.strategies import topologies
 def plan(*operators: Operator) -> dict[str, tuple[str, tuple[str, ...]]]:
     """By job: its operators, and the jobs that it waits for."""
     return {job.name: (" ".join(job.operators), job.after) for job in jobs(Topology(operators))}
+
+
+def test_the_letters_of_a_process_are_its_own_and_not_its_neighbours() -> None:
+    # a --> m --> p --> n --> out, with the letters of m and of p
+    topology = Topology(
+        [
+            source("a"),
+            map_("m", "a", on_error="dead_letter"),
+            process("p", "m", on_error="dead_letter"),
+            map_("n", "p"),
+            sink("out", "n"),
+            dead_letters("d", "m", "p"),
+            sink("bad", "d"),
+        ]
+    )
+    assert [chain_end(topology, name) for name in ("m", "p", "n")] == ["m", "p", "n"]
+    assert kept(topology) == ("m", "p")
+
+
+def test_a_process_has_work_also_when_no_rows_come() -> None:
+    # a --> f --> p --> out: a timer may have come
+    topology = Topology([source("a"), filter_("f", "a"), process("p", "f"), sink("out", "p")])
+    assert dry_operators(topology, ["a"]) == frozenset()
 
 
 class TestDrawn:

@@ -104,6 +104,15 @@ def doctor(
         raise typer.Exit(WRONG)
 
 
+class PlacementName(StrEnum):
+    """The placements that need no settings."""
+
+    round_robin = "round-robin"
+    least_loaded = "least-loaded"
+    cost_aware = "cost-aware"
+    key_groups = "key-groups"
+
+
 @app.command()
 def run(
     file: File,
@@ -114,6 +123,9 @@ def run(
     available_now: Annotated[
         bool, typer.Option("--available-now", help="Take what is there now, and end.")
     ] = False,
+    placement: Annotated[
+        PlacementName, typer.Option(help="Where rows go, with its usual settings.")
+    ] = PlacementName.round_robin,
     master: Master = "local[*]",
     conf: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of Spark; repeat it.")
@@ -139,6 +151,7 @@ def run(
         _progress(json, job.path.name),
         trigger=trigger,
         available_now=available_now,
+        placement=placement.value,
         master=master,
         settings=run_job.parse_settings(conf or []),
     )

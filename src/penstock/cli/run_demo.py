@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.cli.progress import Progress
 from penstock.cli.quiet_spark import quiet_spark
-from penstock.cli.run_job import decisions_as_dicts
+from penstock.cli.run_job import decisions_as_dicts, placements_as_dicts
 from penstock.cli.run_record import RunRecord
 from penstock.cli.watching import watch
 
@@ -122,6 +122,7 @@ def as_dict(shown: Shown) -> dict[str, object]:
             for name, path in shown.paths.items()
         ],
         "decisions": decisions_as_dicts(record),
+        "placements": placements_as_dicts(record),
         "journal": str(shown.journal),
         "spark_log": str(shown.spark_log),
     }
@@ -149,6 +150,7 @@ def as_text(shown: Shown) -> str:
         f"  from batch {made.batch_id + 1}: {made.decision.slots} slots ({made.decision.reason})"
         for made in record.decisions
     ]
+    lines += [f"  from batch {made.batch_id + 1}: {made.reason}" for made in record.placements]
     return "\n".join([*lines, "", *_next_steps(shown)])
 
 

@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from penstock.topology.operators import Output
 
 
+PLACEMENTS = {
+    "round-robin": "RoundRobin",
+    "least-loaded": "LeastLoaded",
+    "cost-aware": "CostAware",
+    "key-groups": "KeyGroups",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     """How a run ended; ``error`` free, or it would have been raised."""
@@ -39,6 +47,7 @@ def run_job(
     *,
     trigger: str | None = None,
     available_now: bool = False,
+    placement: str = "round-robin",
     master: str = "local[*]",
     settings: Mapping[str, str] | None = None,
 ) -> Ended:
@@ -48,6 +57,7 @@ def run_job(
     with quiet_spark(
         file.path.stem, master, settings, log=log, import_from=[file.path.parent]
     ) as spark:
+        from penstock import catalogue
         from penstock.running import run
 
         outlets = job.build(spark)
@@ -56,6 +66,7 @@ def run_job(
             checkpoint=checkpoint,
             trigger=trigger,
             available_now=available_now,
+            placement=getattr(catalogue, PLACEMENTS[placement])(),
             name=file.path.stem,
         )
         display: Progress = progress([output.name for output in query.topology.outputs])
@@ -122,6 +133,7 @@ def as_dict(ended: Ended) -> dict[str, object]:
             for output in ended.topology.outputs
         ],
         "decisions": decisions_as_dicts(record),
+        "placements": placements_as_dicts(record),
         "journal": ended.journal,
         "spark_log": ended.spark_log,
     }
@@ -154,6 +166,14 @@ def decisions_as_dicts(record: RunRecord) -> list[dict[str, object]]:
             "reason": made.decision.reason,
         }
         for made in record.decisions
+    ]
+
+
+def placements_as_dicts(record: RunRecord) -> list[dict[str, object]]:
+    """Give what was decided of where rows go as JSON takes it."""
+    return [
+        {"from_batch": made.batch_id + 1, "kind": type(made).__name__, "reason": made.reason}
+        for made in record.placements
     ]
 
 

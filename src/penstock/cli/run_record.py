@@ -6,8 +6,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from penstock.elasticity.observation import Observation
-from penstock.journal.events import BatchFinished, DecisionMade, Event, QueryStarted, RowsLate
+from penstock.journal.events import (
+    BatchFinished,
+    DecisionMade,
+    Event,
+    HotKeysChanged,
+    KeyGroupsMoved,
+    PlacementChanged,
+    QueryStarted,
+    RowsLate,
+)
 
+Placed = PlacementChanged | KeyGroupsMoved | HotKeysChanged
 KEPT_BATCHES = 60
 KEPT_DECISIONS = 1_000
 
@@ -29,7 +39,9 @@ class BatchRecord:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """Totals since the query last started, the newest micro-batches, and the decisions.
+    """Totals since the query last started, the newest micro-batches, and what was decided.
+
+    ``decisions`` are of the policy, ``placements`` of where rows and keys go.
 
     >>> RunRecord().after([Event(1, 0.0, BatchFinished(Observation(0, 0.0, 0.5, 1.0, 4)))]).batches
     1
@@ -42,6 +54,7 @@ class RunRecord:
     rows_out: Mapping[str, int] = field(default_factory=dict)
     recent: tuple[BatchRecord, ...] = ()
     decisions: tuple[DecisionMade, ...] = ()
+    placements: tuple[Placed, ...] = ()
     last_at_seconds: float | None = None
 
     def after(self, events: Iterable[Event]) -> RunRecord:
@@ -60,6 +73,8 @@ class RunRecord:
             return RunRecord(decisions=tuple(first))
         if isinstance(body, DecisionMade):
             return replace(self, decisions=(*self.decisions, body)[-KEPT_DECISIONS:])
+        if isinstance(body, Placed):
+            return replace(self, placements=(*self.placements, body)[-KEPT_DECISIONS:])
         if isinstance(body, RowsLate):
             return replace(self, late_rows=self.late_rows + body.rows)
         if isinstance(body, BatchFinished):

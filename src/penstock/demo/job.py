@@ -46,7 +46,7 @@ def topology(stream: ps.Stream, out: str) -> list[ps.Outlet]:
 
     What can't be read is set aside, and so is what comes too late for a window.
     """
-    located = stream.map(look_up, READING, on_error="dead_letter")
+    located = stream.map(look_up, READING, cost_key="key", on_error="dead_letter")
     above_zero = located.filter("celsius >= 0", name="above_zero")
     hot = above_zero.filter("celsius >= 90", name="hot").select("ts", "site", "sensor", "celsius")
     sites = above_zero.group_by("site").window(
@@ -124,6 +124,7 @@ def start(spark: SparkSession, load: Load, out: Path, *, available_now: bool = F
     return ps.run(
         *topology(stream, str(out)),
         checkpoint=str(out / "checkpoint"),
+        placement=ps.CostAware(),
         trigger=None if available_now else TRIGGER_SECONDS,
         available_now=available_now,
         name="penstock-demo",

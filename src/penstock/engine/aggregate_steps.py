@@ -5,7 +5,8 @@ All take key columns first, and what they are about after them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
@@ -21,6 +22,8 @@ from penstock.engine.aggregate_calls import (
     unpacked,
 )
 from penstock.engine.arrow_groups import RowGroups, grouped
+from penstock.engine.key_loads import LoadsByKey
+from penstock.engine.python_step import Tally
 from penstock.engine.rows import Row, row_problem, to_columns
 from penstock.engine.value_types import WrongValue
 
@@ -67,6 +70,15 @@ class _Held:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredKeys:
+    """Asks for the load of every key; the hash of a row's key is then its last column."""
+
+    operator: str
+    groups: int
+    report: Callable[[str, dict[str, Tally]], None]
+
+
+@dataclass(frozen=True, slots=True)
 class ComputeStep:
     """Turns rows into partials: keys and the state of their rows.
 
@@ -79,19 +91,35 @@ class ComputeStep:
     key_columns: int
     inputs: tuple[int, ...]
     limits: Limits = Limits()
+    measured: MeasuredKeys | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Compute the states of all rows of a task."""
+        if self.measured is None:
+            yield from self._computed(batches, None)
+            return
+        loads, tally = LoadsByKey(self.measured.groups), Tally()
+        try:
+            yield from self._computed(_counted(batches, tally), loads)
+        finally:
+            tally.keys = loads.result()
+            tally.busy_nanos = round(sum(tally.keys.groups.values()) * 1e9)
+            operator = self.measured.operator
+            self.measured.report(operator, {operator: tally})
+
+    def _computed(
+        self, batches: Iterable[pa.RecordBatch], loads: LoadsByKey | None
+    ) -> Iterator[pa.RecordBatch]:
         held = _Held()
         for batch in _gathered(batches, self.limits):
-            self._add(held, batch)
+            self._add(held, batch, loads)
             if len(held.states) > self.limits.groups or held.state_bytes > self.limits.state_bytes:
                 yield self._partials(held)
                 held = _Held()
         if held.states:
             yield self._partials(held)
 
-    def _add(self, held: _Held, batch: pa.RecordBatch) -> None:
+    def _add(self, held: _Held, batch: pa.RecordBatch, loads: LoadsByKey | None) -> None:
         keys = _keys(batch, self.key_columns)
         groups = grouped(keys.columns, batch.num_rows)
         rows = _in_order(batch.select(list(self.inputs)), groups)
@@ -99,7 +127,10 @@ class ComputeStep:
         for key, (start, end) in zip(groups.keys, pairwise(groups.starts.tolist()), strict=True):
             first = groups.order[start]
             piece = rows.slice(start, end - start)
+            begin = time.perf_counter_ns()
             state = self.calls.compute(held.of(key), piece, Key(keys, int(first)))
+            if loads is not None:
+                loads.add(batch.columns[-1][first].as_py(), time.perf_counter_ns() - begin)
             if held.put(key, state):
                 new.append(first)
         if new:  # taken, not sliced: a slice would keep the whole batch in memory
@@ -222,3 +253,9 @@ def _beside(keys: pa.RecordBatch, parents: list[int], results: pa.RecordBatch) -
     taken = keys.take(pa.array(parents, pa.int64()))
     schema = pa.schema(chain(taken.schema, results.schema))
     return pa.RecordBatch.from_arrays([*taken.columns, *results.columns], schema=schema)
+
+
+def _counted(batches: Iterable[pa.RecordBatch], tally: Tally) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        tally.rows_in += batch.num_rows
+        yield batch

@@ -1,7 +1,8 @@
 """The checkpoint directory: whose it is, and whether this topology may carry it on.
 
 Layout: ``query.json`` names the query and what its state depends on, ``commits/`` is the commit
-log, ``spark/`` is Spark's own checkpoint, ``journal/`` the event log.
+log, ``spark/`` is Spark's own checkpoint, ``panes/`` and ``state/`` hold the state of operators,
+``journal/`` the event log.
 """
 
 from __future__ import annotations

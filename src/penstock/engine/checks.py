@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql.types import StructType
 
-from penstock.engine.schemas import check_columns, schema_of
+from penstock.engine.schemas import check_arrow, check_columns, schema_of
 from penstock.engine.session import require_classic
-from penstock.errors import SinkError, TopologyError
+from penstock.errors import ConfigurationError, SinkError, TopologyError
+from penstock.placement.key_groups import check_groups
 from penstock.sinks import Sink, call
 from penstock.sinks.sink import ChecksColumns
+from penstock.topology.dag import label_of
 from penstock.topology.operators import Consolidate, Operator, Source
 from penstock.topology.schema import Schema, union_problem
 
@@ -98,6 +101,48 @@ def check_function(operator: str, function: Any, on_error: Any) -> None:
         raise TopologyError(
             operator, f"on_error is {on_error!r}", "Write on_error='fail' or 'dead_letter'."
         )
+
+
+def cost_key(operator: str, schema: Schema, given: Any) -> tuple[str, ...]:
+    """Return the columns that a function's cost depends on, which must be there."""
+    if given is None:
+        return ()
+    names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, tuple | list) or not names:
+        raise TopologyError(operator, f"cost_key is {given!r}", "Write cost_key='user'.")
+    for name in names:
+        if not isinstance(name, str) or name not in schema:
+            raise TopologyError(
+                operator,
+                f"cost_key {name!r} is no column of the stream that it reads",
+                f"Columns here: {', '.join(schema.names)}.",
+            )
+    return tuple(dict.fromkeys(names))
+
+
+def function_label(function: Any, name: str | None, kind: str) -> str:
+    """Return an operator's name: the one given, else the function's, else the operator's kind."""
+    fallback = getattr(function, "__name__", kind)
+    return label_of(name, fallback if fallback.isidentifier() else kind)
+
+
+def check_process(operator: str, rows: StructType, keys: Sequence[str], groups: Any) -> None:
+    """Refuse keys that can't be told apart in the same way everywhere, and groups that are none."""
+    check_arrow(operator, rows)
+    for key in keys:
+        kind = rows[key].dataType.simpleString()
+        if "map<" in kind or "collate" in kind:
+            remedy = f"map_entries({key})" if "map<" in kind else f"lower({key})"
+            raise TopologyError(
+                operator,
+                f"the key '{key}' is {kind}, and state is kept by keys that are equal byte by byte",
+                f"Make a plain key of it before: select('{remedy} AS ...').",
+            )
+    try:
+        check_groups(groups, "groups={}")
+    except ConfigurationError as error:
+        problem, _, remedy = str(error).partition(". ")
+        raise TopologyError(operator, problem, remedy) from None
 
 
 def check_union(operator: str, left: Operator, right: Operator) -> None:

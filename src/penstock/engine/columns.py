@@ -8,6 +8,8 @@ from penstock.engine.python_step import LETTER_FIELDS
 
 SOURCE_TAG = "_penstock_source"
 TASK = "_penstock_task"
+HASH = "_penstock_hash"
+ARRIVAL = "_penstock_arrival"
 PANE = "_penstock_pane"
 WIDTH = "_penstock_width"
 KEY = "_penstock_key_"

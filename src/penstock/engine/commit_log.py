@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from penstock.elasticity.decision import Decision
+from penstock.engine.keyed_state import KeyedState
 from penstock.engine.window_state import WindowState
 from penstock.errors import CheckpointError, ConfigurationError
 from penstock.sinks.filesystem import HadoopFiles
@@ -29,7 +30,9 @@ class CommitRecord:
 
     ``decision`` is the one that shaped the batch. ``marks`` are the watermarks by source, ``lows``
     those of the operators that look at one: the lowest of their sources. ``windows`` is the state
-    of the windowed operators, by the name of their compute operator.
+    of the windowed operators, by the name of their compute operator, ``keyed`` that of the keyed
+    ones. ``placement`` is what the placement learnt, by component: it can be learnt anew, so a
+    record without it, or with something else in its place, is read all the same.
     """
 
     query_id: str
@@ -39,6 +42,8 @@ class CommitRecord:
     marks: Mapping[str, Mark] = field(default_factory=dict)
     lows: Mapping[str, int | None] = field(default_factory=dict)
     windows: Mapping[str, WindowState] = field(default_factory=dict)
+    placement: Mapping[str, Any] = field(default_factory=dict)
+    keyed: Mapping[str, KeyedState] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """Write it as a JSON document that names its own format and version."""
@@ -53,6 +58,8 @@ class CommitRecord:
             "marks": {name: mark.to_json() for name, mark in self.marks.items()},
             "lows": dict(self.lows),
             "windows": {name: state.to_json() for name, state in self.windows.items()},
+            "placement": dict(self.placement),
+            "keyed": {name: state.to_json() for name, state in self.keyed.items()},
         }
         return json.dumps(document, separators=(",", ":"))
 
@@ -77,6 +84,10 @@ class CommitRecord:
                     for k, v in document["lows"].items()
                 },
                 windows={str(k): WindowState.from_json(v) for k, v in document["windows"].items()},
+                placement=_learnt(document.get("placement")),
+                keyed={
+                    str(k): KeyedState.from_json(v) for k, v in document.get("keyed", {}).items()
+                },
             )
         except (KeyError, TypeError, ValueError, AttributeError, ConfigurationError) as error:
             raise CheckpointError(
@@ -111,6 +122,10 @@ def _typed(document: Mapping[str, Any], name: str, kind: type) -> Any:
     if type(value) is not kind:
         raise TypeError(f"{name} is {value!r}")
     return value
+
+
+def _learnt(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, dict) else {}
 
 
 class CommitLog:

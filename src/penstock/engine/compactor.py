@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -58,6 +59,8 @@ class Compactor:
         self.number = 0
         self._is_stopped = False
         self._done: Compacted | None = None
+        self.is_awaited = False
+        self.waited_seconds = 0.0
 
     @property
     def is_busy(self) -> bool:
@@ -73,6 +76,15 @@ class Compactor:
             target=self._run, args=(session, plan, number), name="penstock-compaction", daemon=True
         )
         self._thread.start()
+
+    def wait(self) -> None:
+        """Wait for a compaction that the next batch may not begin without."""
+        self.waited_seconds = 0.0
+        if self.is_awaited and self._thread is not None:
+            start = time.perf_counter()
+            self._thread.join()
+            self.waited_seconds = time.perf_counter() - start
+        self.is_awaited = False
 
     def take(self) -> Compacted | None:
         """Return a compaction that is written; None while there is none."""

@@ -19,33 +19,40 @@ class Plan:
     """How the next micro-batch runs.
 
     ``tasks`` are by component. ``marks`` are the watermarks by source, ``lows`` by the operators
-    that look at one.
+    that look at one. ``slots`` are those in use.
     """
 
     tasks: Mapping[str, int]
     marks: Mapping[str, Mark] = field(default_factory=dict)
     lows: Mapping[str, int | None] = field(default_factory=dict)
+    slots: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A DataFrame on its way through the topology, with what is known of its partitions."""
+    """A DataFrame on its way through the topology, with what is known of its partitions.
+
+    ``in_python`` says that Python operators run in the stage that it comes out of.
+    """
 
     df: DataFrame
     partitions: int | None
     ordered: bool
+    in_python: bool = False
 
 
 @dataclass(slots=True)
 class CompiledBatch:
     """The DataFrames of a micro-batch, not yet run.
 
-    ``kept`` are cached until ``release``. ``inner`` were handed to Spark inside other DataFrames,
+    ``kept`` are cached until ``release``. ``processed`` are the rows of the keyed operators, which
+    must run even where nobody reads them. ``inner`` were handed to Spark inside other DataFrames,
     as finished rows.
     """
 
     frames: dict[str, DataFrame] = field(default_factory=dict)
     kept: list[DataFrame] = field(default_factory=list)
+    processed: dict[str, DataFrame] = field(default_factory=dict)
     inner: list[DataFrame] = field(default_factory=list)
     counters: dict[str, Measures] = field(default_factory=dict)
 

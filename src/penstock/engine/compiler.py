@@ -11,25 +11,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from penstock.engine.changing import BEFORE_ALL_TIMES, any_index, changing
-from penstock.engine.columns import (
-    MISSED,
-    MISSED_TYPE,
-    SOURCE_TAG,
-    TASK,
-    WATERMARK,
-)
+from penstock.engine.columns import MISSED, MISSED_TYPE, SOURCE_TAG, WATERMARK
 from penstock.engine.compiled_batch import CompiledBatch, Plan, Rows
-from penstock.engine.compiled_step import CompiledStep, python_steps
+from penstock.engine.compiled_step import CompiledStep, StateHome, python_steps
+from penstock.engine.keyed_rows import Route, routed
 from penstock.engine.observations import Measures, counting
-from penstock.engine.python_step import (
-    FAILED,
-)
+from penstock.engine.placing import Placing
+from penstock.engine.python_step import FAILED
 from penstock.engine.schemas import as_column, prototype, quoted
 from penstock.engine.source_times import SourceTimes
 from penstock.engine.tables import Tables
 from penstock.engine.task_metrics import TaskReport
 from penstock.engine.windowed_operator import WindowedOperator
-from penstock.placement.placement import Border, Placement
 from penstock.topology.components import components
 from penstock.topology.dag import Topology
 from penstock.topology.jobs import ALL_SOURCES, chain_end, kept, rounds
@@ -42,6 +35,7 @@ from penstock.topology.operators import (
     LateRows,
     Operator,
     Output,
+    Process,
     PythonOperator,
     Select,
     Source,
@@ -56,10 +50,12 @@ class Compiler:
     def __init__(
         self,
         topology: Topology,
-        placement: Placement,
+        placing: Placing,
         report: TaskReport,
         tables: Tables,
         windows: Mapping[str, WindowedOperator],
+        home: StateHome,
+        routes: Mapping[str, Route],
     ) -> None:
         self.topology = topology
         self.windows = windows
@@ -75,12 +71,14 @@ class Compiler:
             if source.watermark and source.name not in self.measured_by
         }
         self.components = components(topology)
-        self.placement = placement
+        self.placing = placing
         self.tables = tables
         self.kept = frozenset(kept(topology))
         self.counted = counted_by_spark(topology)
         self.counting = counting()
-        self.steps = python_steps(self.components, report)
+        self.routes = routes
+        timed = frozenset(op.name for op in topology.processes if _has_watermark(topology, op.name))
+        self.steps = python_steps(self.components, report, home, timed, placing.sketch)
 
     def begin(self, batch: DataFrame, plan: Plan) -> Compilation:
         """Start compiling a batch, round by round."""
@@ -138,7 +136,8 @@ class Compilation:
 
     def _compute(self, operator: Compute) -> None:
         windowed = self._compiler.windows[operator.name]
-        partials = windowed.frame_of(self._rows[operator.inputs[0]].df)
+        rows = self._rows[operator.inputs[0]]
+        partials = windowed.frame_of(rows.df, self._plan.slots, ordered=rows.ordered)
         self.result.frames[operator.name] = partials.frame
         if partials.inner is not None:
             self.result.inner.append(partials.inner)
@@ -180,7 +179,8 @@ class Compilation:
         counts = [rows.partitions for rows in inputs]
         known = [count for count in counts if count is not None]
         total = sum(known) if len(known) == len(counts) else None
-        return Rows(df, total, all(rows.ordered for rows in inputs))
+        in_python = any(rows.in_python for rows in inputs)
+        return Rows(df, total, all(rows.ordered for rows in inputs), in_python)
 
     def _join(self, operator: Join, rows: Rows) -> Rows:
         table = self._compiler.tables.current(operator)
@@ -221,9 +221,13 @@ class Compilation:
         return self._union(parts)
 
     def _run_python(self, step: CompiledStep) -> None:
-        rows = self._placed(step, self._rows[step.operators[0].inputs[0]])
-        rows = replace(rows, df=step.apply(rows.df))
-        last = step.operators[-1].name
+        first, last = step.operators[0], step.operators[-1].name
+        rows = self._rows[first.inputs[0]]
+        if isinstance(first, Process):
+            rows = routed(rows, first, self._compiler.routes[first.name])
+        else:
+            rows = self._placed(step, rows)
+        rows = replace(rows, df=step.apply(rows.df), in_python=True)
         if step.sets_aside:
             raw = self._keep(last, rows)
             self._letters[last] = raw.df.filter(F.col(FAILED).isNotNull())
@@ -231,22 +235,15 @@ class Compilation:
             good = raw.df.filter(F.col(FAILED).isNull()).select(*names)
             self._rows[last] = replace(raw, df=good)
         else:
-            self._rows[last] = self._keep(last, rows)
+            raw = self._rows[last] = self._keep(last, rows)
+        if isinstance(first, Process):
+            self.result.processed[last] = raw.df
 
     def _placed(self, step: CompiledStep, rows: Rows) -> Rows:
         tasks = self._plan.tasks.get(step.component)
         if tasks is None or not step.opens_component:
             return rows
-        border = Border(rows.partitions, tasks, rows.ordered)
-        placement = self._compiler.placement
-        if placement.fits(border):
-            return rows
-        expression = placement.expression(border)
-        if expression is None:
-            return Rows(rows.df.repartition(tasks), tasks, ordered=False)
-        marked = rows.df.withColumn(TASK, F.expr(expression).cast("int"))
-        moved = marked.repartitionById(tasks, F.col(TASK)).drop(TASK)
-        return Rows(moved, tasks, ordered=False)
+        return self._compiler.placing.place(step.component, rows, tasks)
 
     def _observed(self, operator: Operator, rows: Rows) -> Rows:
         if operator.name in self._compiler.measured_by:
@@ -267,7 +264,13 @@ class Compilation:
         df = rows.df.persist(StorageLevel.MEMORY_AND_DISK)
         self.result.kept.append(df)
         self.result.frames[name] = df
-        return replace(rows, df=df)
+        return replace(rows, df=df, in_python=False)  # readers find them finished
+
+
+def _has_watermark(topology: Topology, name: str) -> bool:
+    """Whether a watermark ever comes to an operator: all sources before it must have one."""
+    before = [op for op in topology.upstream(name) if isinstance(op, Source)]
+    return all(source.watermark is not None for source in before)
 
 
 def _source_seen_by(topology: Topology, windowed: WindowedOperator) -> str | None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 from penstock.engine.python_step import ERROR_MARK, LETTER_FIELDS
-from penstock.errors import OperatorError, PenstockError, QueryError
+from penstock.errors import CheckpointError, OperatorError, PenstockError, QueryError
+
+# What a Python worker says of a checkpoint comes to the driver in the text of a traceback.
+_DAMAGED = re.compile(r"penstock\.errors\.CheckpointError: (.+)")
 
 
 def as_query_error(error: BaseException) -> PenstockError:
@@ -23,6 +27,9 @@ def as_query_error(error: BaseException) -> PenstockError:
             user_traceback=failure["traceback"],
             method=failure.get("method"),
         )
+    damaged = _DAMAGED.search(text)
+    if damaged is not None:
+        return CheckpointError(damaged.group(1))
     return QueryError(text or type(error).__name__)
 
 

@@ -41,7 +41,10 @@ def observe_operators(
     topology: Topology, jobs: Sequence[Job], measured: Measured
 ) -> tuple[OperatorObservation, ...]:
     """Say what every operator did: Python operators as measured, SQL operators by their share."""
-    counts = python_counts(measured.tallies)
+    # Tallies of windows are of keys: rows that come late are none of theirs.
+    of_python = [op.name for op in topology if isinstance(op, PythonOperator)]
+    tallies = {name: tasks for name, tasks in measured.tallies.items() if name in of_python}
+    counts = python_counts(tallies)
     out = rows_out(topology, counts, measured.spark_counts)
     timings = _timings(topology, jobs, measured)
     observations = []
@@ -59,7 +62,7 @@ def observe_operators(
                 slowest_task_seconds=slowest,
                 mean_task_seconds=busy / tasks if tasks else 0.0,
                 failed_rows=count.failed if count else 0,
-                estimated=not isinstance(operator, PythonOperator),
+                estimated=name not in measured.tallies and not isinstance(operator, PythonOperator),
             )
         )
     return tuple(observations)
@@ -87,7 +90,11 @@ def _jvm_timings(
     topology: Topology, job: Job, times: JobTimes, python: Mapping[str, Timing]
 ) -> dict[str, Timing]:
     """Share what a job's tasks did outside Python equally among its SQL operators."""
-    in_python = [name for name in job.operators if isinstance(topology[name], PythonOperator)]
+    in_python = [
+        name
+        for name in job.operators
+        if name in python or isinstance(topology[name], PythonOperator)
+    ]
     in_jvm = [name for name in job.operators if name not in in_python]
     if not in_jvm or not times.tasks:
         return {}

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from penstock.engine.aggregate_steps import MeasuredKeys
 from penstock.engine.aggregation import Aggregation, Beside, Place, SqlAggregation
 from penstock.engine.changing import any_index, changing
 from penstock.engine.columns import KEY, PANE, WIDTH
@@ -16,6 +17,7 @@ from penstock.engine.local_groups import LocalGroups
 from penstock.engine.observations import Measures, counting
 from penstock.engine.pane_rows import RowPanes
 from penstock.engine.schemas import quoted
+from penstock.engine.user_aggregation import UserAggregation
 from penstock.topology.operators import Compute
 
 _COUNTS, _LATE, _MICROS = (f"_penstock_{name}" for name in ("counts", "late", "micros"))
@@ -133,6 +135,16 @@ class Partials:
             F.min(_OLDEST).alias("oldest"),
         ]
 
+    def by_key(
+        self, df: DataFrame, closed: int, place: Place, measured: MeasuredKeys
+    ) -> PartialFrame:
+        """Return the partials of some rows, made where ``place`` puts them, and measured by key."""
+        assert isinstance(self._aggregation, UserAggregation)
+        counted, rows = self._with_panes(df, closed)
+        made = self._aggregation.partials(rows, self._groups, place, measured)
+        found, made = Measures.on(made.select(*self._stored), *self._found)
+        return PartialFrame(made, None, found, counted)
+
     def of(self, df: DataFrame, closed: int, *, is_split: bool) -> PartialFrame:
         """Return the partials of some rows; those of windows closed up to ``closed`` are left out.
 
@@ -170,15 +182,18 @@ class Partials:
     def _plain(
         self, df: DataFrame, closed: int, place: Place | None
     ) -> tuple[DataFrame, Measures, Measures]:
-        late = F.count_if(self.is_late(closed)).alias("late")
-        counted, rows = Measures.on(df, counting(), late)
-        rows = self._row_panes.paned(rows, changing(closed, self._index))
-        rows = rows.withColumns(self._named)
+        counted, rows = self._with_panes(df, closed)
         made = self._aggregation.partials(rows, self._groups, place)
         if place is None and not self._aggregation.exchanges:
             made = self._aggregation.merged(made, self._groups)
         measured, made = Measures.on(made.select(*self._stored), *self._found)
         return made, measured, counted
+
+    def _with_panes(self, df: DataFrame, closed: int) -> tuple[Measures, DataFrame]:
+        late = F.count_if(self.is_late(closed)).alias("late")
+        counted, rows = Measures.on(df, counting(), late)
+        rows = self._row_panes.paned(rows, changing(closed, self._index))
+        return counted, rows.withColumns(self._named)
 
     def is_late(self, closed: int) -> Column:
         """Return whether a row misses a window."""

@@ -13,6 +13,9 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
+from penstock.engine.call_costs import CallCosts, CostKey
+from penstock.engine.key_loads import KeyLoads
+from penstock.engine.keyed_tally import KeyedTally
 from penstock.engine.letters import failure
 from penstock.engine.lossless import conformed
 from penstock.engine.rows import (
@@ -26,6 +29,8 @@ from penstock.engine.rows import (
     to_rows,
 )
 from penstock.engine.value_types import WrongValue
+from penstock.placement.attribution import SLICE_ROWS, SlicedCosts
+from penstock.placement.cost_model import TaskCosts
 from penstock.topology.operators import OnError
 
 FAILED = "_penstock_failed"
@@ -44,12 +49,18 @@ class RowFailed(Exception):
 
 @dataclass(slots=True)
 class Tally:
-    """What one operator did in one task."""
+    """What one operator did in one task.
+
+    ``costs`` are by cost key, and ``keys`` by the keys of a keyed operator, where it has one.
+    """
 
     rows_in: int = 0
     rows_out: int = 0
     busy_nanos: int = 0
     failures: dict[str, int] = field(default_factory=dict)
+    costs: TaskCosts | SlicedCosts | None = None
+    keys: KeyLoads | None = None
+    keyed: KeyedTally | None = None
 
 
 Failures = list[dict[str, str]]
@@ -63,12 +74,29 @@ class RowsCall:
     function: Callable[[dict[str, Any]], Any]
     schema: pa.Schema
     on_error: OnError
+    cost_key: CostKey | None = None
 
-    def __call__(self, batch: pa.RecordBatch, failures: Failures) -> pa.RecordBatch:
-        """Return the rows that came out; add those that failed to ``failures``."""
+    def __call__(
+        self, batch: pa.RecordBatch, failures: Failures, costs: CallCosts | None = None
+    ) -> pa.RecordBatch:
+        """Return the rows that came out; add those that failed to ``failures``.
+
+        Where ``costs`` is given, every call is timed.
+        """
+        if costs is None:
+            return self._rows(batch, failures, self.function)
+        nanos: list[int] = []
+        start = time.perf_counter_ns()
+        out = self._rows(batch, failures, _timed(self.function, nanos))
+        costs.add_calls(batch, nanos, time.perf_counter_ns() - start)
+        return out
+
+    def _rows(
+        self, batch: pa.RecordBatch, failures: Failures, function: Callable[[dict[str, Any]], Any]
+    ) -> pa.RecordBatch:
         results: list[Any] = []
         parents: list[int] = []
-        function, keep, remember = self.function, results.append, parents.append
+        keep, remember = results.append, parents.append
         for number, row in self._numbered_rows(batch, failures):
             try:
                 result = function(row)
@@ -139,7 +167,7 @@ class RowsCall:
         self, batch: pa.RecordBatch, number: int, error: BaseException, failures: Failures
     ) -> None:
         if self.on_error == "fail":
-            _stop(self.operator, row_text(batch, number, ROW_LIMIT_BYTES), error)
+            stop_query(self.operator, row_text(batch, number, ROW_LIMIT_BYTES), error)
         failures.append(failure(self.operator, row_text(batch, number), error))
 
 
@@ -151,16 +179,35 @@ class BatchesCall:
     function: Callable[[pa.RecordBatch], Any]
     schema: pa.Schema
     on_error: OnError
+    cost_key: CostKey | None = None
 
-    def __call__(self, batch: pa.RecordBatch, failures: Failures) -> pa.RecordBatch:
-        """Return what the function returned; a batch it fails on fails whole."""
+    def __call__(
+        self, batch: pa.RecordBatch, failures: Failures, costs: CallCosts | None = None
+    ) -> pa.RecordBatch:
+        """Return what the function returned; a batch it fails on fails whole.
+
+        Where ``costs`` is given, it is called with a few rows at a time, until enough was measured.
+        """
+        if costs is None or costs.is_full or not batch.num_rows:
+            return self._batch(batch, failures)
+        outs, lengths, nanos = [], [], []
+        for first in range(0, batch.num_rows, SLICE_ROWS):
+            part = batch.slice(first, SLICE_ROWS)
+            start = time.perf_counter_ns()
+            outs.append(self._batch(part, failures))
+            nanos.append(time.perf_counter_ns() - start)
+            lengths.append(part.num_rows)
+        costs.add_slices(batch, lengths, nanos)
+        return pa.concat_batches(outs)
+
+    def _batch(self, batch: pa.RecordBatch, failures: Failures) -> pa.RecordBatch:
         if not batch.num_rows:
             return pa.RecordBatch.from_pylist([], schema=self.schema)
         try:
             return conformed(self.function(batch), self.schema)
         except FUNCTION_ERRORS as error:
             if self.on_error == "fail":
-                _stop(self.operator, row_text(batch, 0, ROW_LIMIT_BYTES), error)
+                stop_query(self.operator, row_text(batch, 0, ROW_LIMIT_BYTES), error)
             told = failure(self.operator, "", error)
         failures.extend({**told, "row": row} for row in row_texts(batch))
         return pa.RecordBatch.from_pylist([], schema=self.schema)
@@ -185,32 +232,56 @@ class PythonStep:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run every record batch of a task through the chain."""
         tallies = {call.operator: Tally() for call in self.calls}
+        costs = {call.operator: call.cost_key.begin() for call in self.calls if call.cost_key}
         try:
             for batch in batches:
                 failures: Failures = []
                 out = batch
                 for call in self.calls:
-                    out = _measured(call, out, failures, tallies[call.operator])
+                    name = call.operator
+                    out = _measured(call, out, failures, tallies[name], costs.get(name))
                 if self.sets_aside:
-                    yield from _with_failures(out, failures)
+                    yield from with_failures(out, failures)
                 else:
                     yield out
         finally:
+            for name, gathered in costs.items():
+                tallies[name].costs = gathered.result()
             self.report(self.name, tallies)
 
 
+def _timed(
+    function: Callable[[dict[str, Any]], Any], nanos: list[int]
+) -> Callable[[dict[str, Any]], Any]:
+    """Return the function with a clock around it, which notes what every call took."""
+    clock, note = time.perf_counter_ns, nanos.append
+
+    def timed(row: dict[str, Any]) -> Any:
+        start = clock()
+        try:
+            return function(row)
+        finally:
+            note(clock() - start)
+
+    return timed
+
+
 def _measured(
-    call: Call, batch: pa.RecordBatch, failures: Failures, tally: Tally
+    call: Call,
+    batch: pa.RecordBatch,
+    failures: Failures,
+    tally: Tally,
+    costs: CallCosts | None,
 ) -> pa.RecordBatch:
-    """Run one call: two looks at the clock a batch, not two a row."""
+    """Run one call: two looks at the clock a batch, not two a row unless costs are learnt."""
     before = len(failures)
     start = time.perf_counter_ns()
     try:
-        out = call(batch, failures)
+        out = call(batch, failures, costs)
     except RowFailed:
         raise
     except Exception as error:  # not of the function, but its operator is where to look
-        _stop(call.operator, "(not known)", error)
+        stop_query(call.operator, "(not known)", error)
     tally.busy_nanos += time.perf_counter_ns() - start
     tally.rows_in += batch.num_rows
     tally.rows_out += out.num_rows
@@ -220,7 +291,8 @@ def _measured(
     return out
 
 
-def _with_failures(batch: pa.RecordBatch, failures: Failures) -> Iterator[pa.RecordBatch]:
+def with_failures(batch: pa.RecordBatch, failures: Failures) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that came out and those that failed, told apart by a column of its own."""
     fields = [pa.field(f.name, f.type) for f in batch.schema]
     schema = pa.schema([*fields, pa.field(FAILED, FAILURE_TYPE)])
     if batch.num_rows:
@@ -232,5 +304,6 @@ def _with_failures(batch: pa.RecordBatch, failures: Failures) -> Iterator[pa.Rec
         yield pa.RecordBatch.from_arrays([*empty, marks], schema=schema)
 
 
-def _stop(operator: str, row: str, error: BaseException) -> NoReturn:
+def stop_query(operator: str, row: str, error: BaseException) -> NoReturn:
+    """Fail the task with what went wrong on a row, for the driver to read."""
     raise RowFailed(ERROR_MARK + json.dumps(failure(operator, row, error))) from None

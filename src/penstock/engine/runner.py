@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -15,11 +16,14 @@ from penstock.elasticity.observation import Observation
 from penstock.engine.checkpoint import Checkpoint
 from penstock.engine.commit_log import CommitRecord
 from penstock.engine.compiled_batch import CompiledBatch, Plan
+from penstock.engine.compiled_step import StateHome
 from penstock.engine.compiler import Compilation, Compiler
 from penstock.engine.execution import run_jobs
 from penstock.engine.failures import as_query_error
+from penstock.engine.keyed_states import KeyedStates
 from penstock.engine.measurement import Measured
 from penstock.engine.monitor import Monitor
+from penstock.engine.placing import Placing
 from penstock.engine.progress import Progress
 from penstock.engine.session import configure
 from penstock.engine.slots import Slots
@@ -33,6 +37,7 @@ from penstock.journal.events import BatchSkipped, FaultSeen
 from penstock.journal.writer import JournalWriter
 from penstock.placement.placement import Placement
 from penstock.sinks.filesystem import HadoopFiles
+from penstock.topology.components import components
 from penstock.topology.dag import Topology
 from penstock.topology.jobs import Job, dry_operators, jobs
 from penstock.topology.operators import Compute, Operator, Output
@@ -74,20 +79,29 @@ class Runner:
         self._metrics = TaskMetrics(self._context)
         self._times = StageTimes(self._context)
         self._tables = Tables(setting.clock)
+        files, record = HadoopFiles(spark), checkpoint.log.latest
         self._windowing = Windowing(
             topology,
-            HadoopFiles(spark),
+            files,
             checkpoint.path,
-            checkpoint.log.latest,
+            record,
             setting.clock,
             self._compaction_failed,
+            setting.placement,
+            self._metrics.report,
         )
+        self._placing = Placing(
+            setting.placement, topology, components(topology), record.placement if record else {}
+        )
+        self._keyed = KeyedStates(topology, files, checkpoint.path, record, setting.placement)
         self._compiler = Compiler(
             topology,
-            setting.placement,
+            self._placing,
             self._metrics.report,
             self._tables,
             self._windowing.operators,
+            StateHome(checkpoint.path, checkpoint.query_id),
+            self._keyed.routes,
         )
         self._turns = max(job.round for job in self.jobs) + 1
         self._dry: frozenset[str] = frozenset()
@@ -152,12 +166,15 @@ class Runner:
             self._configured = True
         self._set_exchanges(df.sparkSession)
         self._context.setLocalProperty(BATCH_PROPERTY, self._tag(batch_id))
-        compilation = self._compiler.begin(df, self._plan())
+        plan = self._plan()
+        self._keyed.begin(self._context, batch_id, plan)
+        compilation = self._compiler.begin(df, plan)
         self._dry = frozenset()
         try:
             for turn in range(self._turns):
                 self._round(compilation, turn, df, batch_id)
             measured = self._collect(compilation.result, batch_id)
+            self._learn(measured, plan, batch_id)
         finally:
             compilation.result.release()
             self._windowing.release()
@@ -174,7 +191,11 @@ class Runner:
             measured,
             self.watermarks_micros,
             self.progress(),
-            lambda: self._windowing.events(batch_id, measured.jobs, measured.spark_counts),
+            lambda: chain(
+                self._placing.events(batch_id),
+                self._windowing.events(batch_id, measured.jobs, measured.spark_counts),
+                self._keyed.events(batch_id),
+            ),
         )
         self._reached(Step.PLAN, batch_id)
 
@@ -201,6 +222,7 @@ class Runner:
             lambda job: self._run_job(job, compiled, batch_id),
             lambda job: self._context.cancelJobsWithTag(self._tag(batch_id, job.name)),
         )
+        self._run_unread(compiled, batch_id)
         self._settle(batch_id)
         compiled.complete()
         if turn == 0:
@@ -225,6 +247,16 @@ class Runner:
             self._context.removeJobTag(tag)
         self._reached(_step_of(end), batch_id)
 
+    def _run_unread(self, compiled: CompiledBatch, batch_id: int) -> None:
+        """Run keyed operators that Spark saw no reason to run, as before a filter that none pass.
+
+        It knows nothing of the states that they change.
+        """
+        for name, frame in compiled.processed.items():
+            if self._metrics.whole(self._tag(batch_id), name) < self._keyed.operators[name].tasks:
+                frame.write.format("noop").mode("overwrite").save()
+        compiled.processed.clear()
+
     def _settle(self, batch_id: int) -> None:
         """Wait until Spark has told what was measured; the watermark depends on it."""
         settled = self._times.settle()
@@ -238,8 +270,17 @@ class Runner:
     def _collect(self, compiled: CompiledBatch, batch_id: int) -> Measured:
         times = {job.name: self._times.of(self._tag(batch_id, job.name)) for job in self.jobs}
         tallies = self._metrics.take(self._tag(batch_id))
+        self._keyed.absorb(tallies)
         counted = compiled.counted() | self._windowing.counted(self._compiler.measured_by)
         return Measured(tallies, counted, times)
+
+    def _learn(self, measured: Measured, plan: Plan, batch_id: int) -> None:
+        """Learn where rows should go. The rows are where they belong; nothing here fails them."""
+        try:
+            self._placing.learn(measured.tallies, plan.tasks)
+            self._windowing.learn(measured.tallies, plan.slots)
+        except Exception as error:
+            self._journal.write(FaultSeen(batch_id, "learning costs failed", str(error)))
 
     def _commit(self, batch_id: int, *, has_time: bool) -> None:
         record = CommitRecord(
@@ -250,8 +291,11 @@ class Runner:
             marks=self._windowing.running.marks,
             lows=self._windowing.running.lows,
             windows=self._windowing.states(),
+            placement=self._placing.states() | self._windowing.learnt(),
+            keyed=self._keyed.states(),
         )
         self.checkpoint.log.commit(record)
+        self._keyed.has_committed(batch_id)
         self._windowing.has_committed(batch_id, has_time=has_time)
 
     def _compaction_failed(self, detail: str) -> None:
@@ -285,7 +329,7 @@ class Runner:
                 wanted = max([n for n in named if n is not None], default=decision.slots)
                 tasks[component.name] = min(wanted, available)
         marks = self._windowing.committed
-        return Plan(tasks, marks.marks, marks.lows)
+        return Plan(tasks, marks.marks, marks.lows, self.slots_in_use)
 
     def _tag(self, batch_id: int, job: str = "") -> str:
         return f"penstock:{self._run_id}:{batch_id}:{job}".rstrip(":")

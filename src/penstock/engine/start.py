@@ -17,6 +17,7 @@ from penstock.engine.query import Query
 from penstock.engine.runner import Runner, Setting
 from penstock.engine.schemas import quoted
 from penstock.engine.session import check_timestamps, spark_version
+from penstock.engine.state_files import check_reachable
 from penstock.errors import ConfigurationError
 from penstock.journal.events import QueryStarted, QueryStopped
 from penstock.journal.writer import JournalWriter
@@ -48,6 +49,8 @@ def start(
     if any(isinstance(operator, Compute) for operator in topology):
         check_timestamps(spark)
     files = HadoopFiles(spark)
+    if topology.processes:
+        check_reachable(files.qualify(checkpoint))
     with ExitStack() as undo:
         opened = open_checkpoint(files, checkpoint, Fingerprint.of(topology))
         undo.callback(opened.lock.release)

@@ -47,14 +47,23 @@ class TaskMetrics:
         self._accumulator: Accumulator[Reports] = context.accumulator({}, _LastWins())
         self.report = TaskReport(self._accumulator)
 
+    def whole(self, batch: str, operator: str) -> int:
+        """Return how many tasks of a keyed operator have taken all of their rows."""
+        told = [
+            operators[operator].keyed
+            for (reported, _, _), operators in self._accumulator.value.items()
+            if reported == batch and operator in operators
+        ]
+        return sum(1 for keyed in told if keyed is not None and keyed.is_whole)
+
     def take(self, batch: str) -> dict[str, list[Tally]]:
-        """Return, for each operator, the tally of each of its tasks; forget all reports.
+        """Return, for each operator, the tally of each of its tasks in order; forget all reports.
 
         ``batch`` names the batch and the run, since an earlier run may have tried it too.
         """
         reports, self._accumulator.value = dict(self._accumulator.value), {}
         tallies: dict[str, list[Tally]] = {}
-        for (reported_batch, _, _), operators in reports.items():
+        for (reported_batch, _, _), operators in sorted(reports.items(), key=lambda each: each[0]):
             if reported_batch == batch:
                 for operator, tally in operators.items():
                     tallies.setdefault(operator, []).append(tally)

@@ -24,6 +24,7 @@ from penstock.engine.aggregate_steps import (
     ConsolidateStep,
     FinishStep,
     Limits,
+    MeasuredKeys,
 )
 from penstock.engine.aggregation import Place
 from penstock.engine.arrow_udf import ArrowFunction, ArrowMap
@@ -78,21 +79,25 @@ class UserAggregation:
         return cls(calls, columns, schema, limits)
 
     def partials(
-        self, df: DataFrame, groups: Sequence[str], place: Place | None = None
+        self,
+        df: DataFrame,
+        groups: Sequence[str],
+        place: Place | None = None,
+        measured: MeasuredKeys | None = None,
     ) -> DataFrame:
         """Compute the states of rows where they are, or where ``place`` puts them.
 
         No exchange is needed. A key may have several partials, at least one for each task that had
-        rows of it.
+        rows of it. Where ``place`` adds the hash of each row's key, loads can be ``measured``.
         """
         read = [*groups, *(name for name in self._columns if name not in groups)]
         inputs = tuple(read.index(name) for name in self._columns)
         rows = df.select(*_columns(read))
         return self._mapped(
-            "compute",
+            "compute" if measured is None else "compute and measure",
             rows if place is None else place(rows),
             len(groups),
-            lambda: ComputeStep(self._calls, len(groups), inputs, self._limits).__call__,
+            lambda: ComputeStep(self._calls, len(groups), inputs, self._limits, measured).__call__,
             self.state,
         )
 

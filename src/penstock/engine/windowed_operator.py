@@ -9,9 +9,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.closing import Closer
 from penstock.engine.compactor import Compactor
+from penstock.engine.keyed_partials import KeyedPartials
 from penstock.engine.pane_store import PaneStore
 from penstock.engine.partials import PartialCounts, PartialFrame, Partials
 from penstock.engine.piece_table import directory_of
+from penstock.engine.python_step import Tally
 from penstock.engine.stage_times import JobTimes
 from penstock.engine.window_state import WindowState
 from penstock.journal.events import (
@@ -50,6 +52,7 @@ class WindowedOperator:
         checkpoint: str,
         state: WindowState | None,
         on_failure: Callable[[str], None],
+        keyed: KeyedPartials | None = None,
     ) -> None:
         self.compute = compute
         self.consolidate = consolidate
@@ -67,6 +70,7 @@ class WindowedOperator:
             self._store, compute.aggregation, self.partials.keys, on_failure
         )
         self._session: SparkSession | None = None
+        self.keyed = keyed
         self.ladder = Ladder()
         self._told = self.ladder
         self._ladder_age = LADDER_PERIOD
@@ -82,11 +86,27 @@ class WindowedOperator:
         """Whether partials are made where the rows are, with no exchange."""
         return self.state.sharing.mode == "split"
 
-    def frame_of(self, df: DataFrame) -> PartialFrame:
-        """Return the partials of a batch's rows, to be written by ``write``."""
-        self.frame = self.partials.of(df, self.state.closed, is_split=self.is_split)
+    def frame_of(self, df: DataFrame, tasks: int, *, ordered: bool) -> PartialFrame:
+        """Return the partials of a batch's rows, to be written by ``write``.
+
+        ``tasks`` is how many make them where rows move by key; ``ordered`` says whether a partition
+        that is computed again has its rows in the same order.
+        """
+        if self.keyed is None:
+            self.frame = self.partials.of(df, self.state.closed, is_split=self.is_split)
+        else:
+            self._compactor.wait()  # a group that moves disruptively is handed over first
+            self.frame = self.keyed.frame_of(
+                self.partials, df, self.state.closed, tasks, ordered=ordered
+            )
         self._is_counted = False
         return self.frame
+
+    def learn(self, tallies: Sequence[Tally], tasks: int) -> None:
+        """Take in what the keys of a batch cost, and decide which go elsewhere."""
+        if self.keyed is not None:
+            newest = self._panes.next_start(max(self.counts.end, self.state.closed))
+            self.keyed.learn(tallies, tasks, newest, self.state.closed)
 
     def count(self, places: Sequence[DataFrame]) -> PartialCounts:
         """Return what was counted while the partials of this batch were written."""
@@ -146,23 +166,29 @@ class WindowedOperator:
         self._written &= live | running
         self.state = self.next_state
         self.frame, self._is_counted = None, False
-        if has_time and self._session is not None and not self._compactor.is_busy:
+        hands_over = self.keyed is not None and self.keyed.hands_over
+        if (has_time or hands_over) and self._session is not None and not self._compactor.is_busy:
+            runs = sum(segment.is_delta for segment in self.state.segments)
+            whole = {"fan": max(2, runs), "max_runs": 1} if hands_over else {}
             plan = compaction(
                 self._panes,
                 self.state.segments,
                 self.ladder,
                 self.state.closed,
                 crossings=self._crossings,
+                **whole,
             )
             if plan is not None:
                 number = batch_id * _KINDS + _COMPACTED
                 self._written.add(number)
                 self._compactor.start(self._session, plan, number)
+                if hands_over:
+                    self._compactor.is_awaited = True
 
     def observe(self, batch_id: int, times: JobTimes) -> SharingDecision | None:
         """Weigh split against combined by what a batch showed; the next one runs as decided."""
         counts = self.counts
-        if not times.tasks:
+        if not times.tasks or self.keyed is not None:
             return None
         combined = None if self.is_split else counts.partials
         # A block that is kept has each key once.
@@ -182,6 +208,8 @@ class WindowedOperator:
     def events(self, batch_id: int, results: int) -> Iterator[KnownEvent]:
         """Yield what the journal should know of the batch; ``results`` windows' rows came out."""
         name = self.consolidate.name
+        if self.keyed is not None:
+            yield from self.keyed.events(batch_id, self._compactor.waited_seconds)
         if self.counts.late_rows:
             yield RowsLate(batch_id, name, self.counts.late_rows)
         if self.plan is not None:

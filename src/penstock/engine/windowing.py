@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.commit_log import CommitRecord
+from penstock.engine.keyed_partials import KeyedPartials
+from penstock.engine.python_step import Tally
 from penstock.engine.stage_times import JobTimes
+from penstock.engine.task_metrics import TaskReport
 from penstock.engine.window_state import WindowState
 from penstock.engine.windowed_operator import WindowedOperator
 from penstock.journal.events import KnownEvent, WindowPlanChanged
+from penstock.placement.placement import Placement
 from penstock.sinks.filesystem import HadoopFiles
 from penstock.topology.dag import Topology
 from penstock.topology.jobs import rounds
-from penstock.topology.operators import Compute, Consolidate, LateRows, Source
+from penstock.topology.operators import Compute, Consolidate, LateRows, Process, Source
 from penstock.windows.marks import advance_all, lowest, restarted
 from penstock.windows.watermark import Mark, Seen
 
@@ -42,6 +47,8 @@ class Windowing:
         record: CommitRecord | None,
         clock: Callable[[], float],
         on_failure: Callable[[str], None],
+        placement: Placement,
+        report: TaskReport,
     ) -> None:
         self._topology = topology
         self._clock = clock
@@ -50,6 +57,7 @@ class Windowing:
         self.committed = Watermarks(marks, record.lows if record else {})
         self.running = self.committed
         states = record.windows if record else {}
+        learnt = record.placement if record else {}
         self.operators = {
             compute.name: WindowedOperator(
                 compute,
@@ -58,13 +66,14 @@ class Windowing:
                 checkpoint,
                 states.get(compute.name),
                 on_failure,
+                KeyedPartials.of(compute, placement, report, learnt.get(compute.name, {})),
             )
             for compute in topology.computes
         }
         self._before = {
             operator.name: self._sources_before(operator.name)
             for operator in topology
-            if isinstance(operator, Compute | LateRows)
+            if isinstance(operator, Compute | LateRows | Process)
         }
 
     def advance(self, seen: Mapping[str, Seen]) -> None:
@@ -108,6 +117,19 @@ class Windowing:
         partials = {name: each.counts.partials for name, each in self.operators.items()}
         rows = {source: self.operators[name].counts.rows for source, name in measured_by.items()}
         return partials | rows
+
+    def learn(self, tallies: Mapping[str, Sequence[Tally]], tasks: int) -> None:
+        """Take in what the keys of a batch cost; ``tasks`` is how many worked on them."""
+        for name, operator in self.operators.items():
+            operator.learn(tallies.get(name, ()), tasks)
+
+    def learnt(self) -> dict[str, Any]:
+        """Return what the next run should know of where keys go, as plain JSON values."""
+        return {
+            name: operator.keyed.to_json()
+            for name, operator in self.operators.items()
+            if operator.keyed is not None
+        }
 
     def states(self) -> dict[str, WindowState]:
         """Return what the batch leaves for the next one."""

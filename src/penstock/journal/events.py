@@ -14,6 +14,7 @@ from penstock.elasticity.decision import Decision
 from penstock.elasticity.observation import Observation
 from penstock.errors import ConfigurationError
 from penstock.journal.codec import decode, encode
+from penstock.placement.flux import Move
 
 SCHEMA_VERSION = 1
 
@@ -115,6 +116,57 @@ class WindowPlanChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacementChanged:
+    """Rows before a component are placed in another way from the next batch on, and why."""
+
+    batch_id: int
+    component: str
+    placement: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyGroupsMoved:
+    """Key groups of an operator went to other tasks, and why.
+
+    ``pause_seconds`` is how long a batch, or a task of it, waited at most for what they left.
+    """
+
+    batch_id: int
+    operator: str
+    moves: tuple[Move, ...]
+    reason: str
+    migration: str
+    pause_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class HotKeysChanged:
+    """Other keys than before, ``keys`` in number, are split over all tasks, and why."""
+
+    batch_id: int
+    operator: str
+    keys: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StateStored:
+    """What the files of an operator's keyed state hold after a batch.
+
+    The batch wrote ``written_bytes``, and fetched ``fetched_bytes`` from where they lie to where
+    they were needed.
+    """
+
+    batch_id: int
+    operator: str
+    files: int
+    bytes: int
+    written_bytes: int
+    fetched_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class RowsLate:
     """Rows that came after a window they belong to had closed."""
 
@@ -179,6 +231,10 @@ KnownEvent = (
     | WindowsClosed
     | PanesStored
     | WindowPlanChanged
+    | PlacementChanged
+    | KeyGroupsMoved
+    | HotKeysChanged
+    | StateStored
     | RowsLate
     | RowsFailed
     | FaultSeen

@@ -12,6 +12,7 @@ from penstock.topology.operators import (
     DeadLetters,
     Operator,
     Output,
+    Process,
     PythonOperator,
     Source,
     Union,
@@ -23,7 +24,8 @@ class Component:
     """A run of operators between two borders, named after its first operator.
 
     A border stands where rows may have to move: after a source's rows were tagged for several
-    readers, where branches meet, where one stream is read by several, and where windows close.
+    readers, where branches meet, where one stream is read by several, where windows close, and
+    before a process, whose rows go to the owner of their key.
     """
 
     name: str
@@ -36,11 +38,16 @@ class Component:
 
     def steps(self) -> Iterator[tuple[Operator, ...]]:
         """Yield its operators, neighbouring Python operators together: one crossing to Python."""
-        for in_python, run in groupby(self.operators, lambda op: isinstance(op, PythonOperator)):
-            if in_python:
+        for is_fused, run in groupby(self.operators, fuses):
+            if is_fused:
                 yield tuple(run)
             else:
                 yield from ((operator,) for operator in run)
+
+
+def fuses(operator: Operator) -> bool:
+    """Whether an operator runs in one step with its neighbours; a process is a step by itself."""
+    return isinstance(operator, PythonOperator) and not isinstance(operator, Process)
 
 
 def components(topology: Topology) -> tuple[Component, ...]:
@@ -57,7 +64,7 @@ def components(topology: Topology) -> tuple[Component, ...]:
 
 
 def _starts(topology: Topology, operator: Operator) -> bool:
-    if isinstance(operator, Source | Union | Consolidate):
+    if isinstance(operator, Source | Union | Consolidate | Process):
         return True
     before = topology[operator.inputs[0]]
     return isinstance(before, DeadLetters) or topology.is_fork(before.name)

@@ -9,7 +9,15 @@ from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
 
 from penstock.errors import TopologyError
-from penstock.topology.operators import Compute, DeadLetters, LateRows, Operator, Output, Source
+from penstock.topology.operators import (
+    Compute,
+    DeadLetters,
+    LateRows,
+    Operator,
+    Output,
+    Process,
+    Source,
+)
 
 
 class Topology:
@@ -52,6 +60,11 @@ class Topology:
     def computes(self) -> tuple[Compute, ...]:
         """Where rows become partials in the pane store."""
         return tuple(op for op in self if isinstance(op, Compute))
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """Where rows meet the state of their key."""
+        return tuple(op for op in self if isinstance(op, Process))
 
     @cached_property
     def consumers(self) -> Mapping[str, tuple[Operator, ...]]:

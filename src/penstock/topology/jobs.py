@@ -19,6 +19,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 
+from penstock.topology.components import fuses
 from penstock.topology.dag import Topology
 from penstock.topology.operators import (
     Compute,
@@ -26,6 +27,7 @@ from penstock.topology.operators import (
     DeadLetters,
     Operator,
     Output,
+    Process,
     PythonOperator,
     Source,
 )
@@ -93,8 +95,8 @@ def dry_operators(topology: Topology, empty: Collection[str]) -> frozenset[str]:
     """
     dry = set(empty)
     for operator in topology:
-        if isinstance(operator, Consolidate):
-            continue  # the watermark may close windows also when no rows come
+        if isinstance(operator, Consolidate | Process):
+            continue  # the watermark may close windows or end timers also when no rows come
         if operator.inputs and all(name in dry for name in operator.inputs):
             dry.add(operator.name)
     for operator in reversed(list(topology)):
@@ -110,7 +112,7 @@ def _may_read_some(reader: Operator) -> bool:
 def chain_end(topology: Topology, name: str) -> str:
     """Return the last operator of the run of Python operators that ``name`` is fused with."""
     consumers = topology.consumers[name]
-    if len(consumers) == 1 and isinstance(consumers[0], PythonOperator):
+    if len(consumers) == 1 and fuses(topology[name]) and fuses(consumers[0]):
         return chain_end(topology, consumers[0].name)
     return name
 

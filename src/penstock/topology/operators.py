@@ -77,17 +77,21 @@ class Source(Operator):
 class PythonOperator(Operator):
     """What every operator that calls a user's Python function has.
 
-    ``returns`` is the declared schema as the engine wants it.
+    ``returns`` is the declared schema as the engine wants it. ``cost_key`` are the columns of its
+    input by which its cost is learnt; none where it is not.
     """
 
     function: Callable[..., Any]
     returns: Any
     on_error: OnError = "fail"
+    cost_key: tuple[str, ...] = ()
 
     def describe(self) -> str:
         """Name the user's function."""
         name = getattr(self.function, "__qualname__", type(self.function).__name__)
-        return f"{name}, bad rows {'stop the query' if self.on_error == 'fail' else 'set aside'}"
+        cost = f", cost by {', '.join(self.cost_key)}" if self.cost_key else ""
+        bad = "stop the query" if self.on_error == "fail" else "set aside"
+        return f"{name}, bad rows {bad}{cost}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +106,43 @@ class MapBatches(PythonOperator):
     """A function called once for every Arrow record batch."""
 
     kind: ClassVar[str] = "map_batches"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Process(PythonOperator):
+    """A function called once for every key and micro-batch, with a state of the key's own.
+
+    ``rows`` and ``state`` are the columns that go in and those of a key's state, as the engine
+    wants them; ``key_columns`` and ``state_columns`` say the same in words. ``by_time`` is the
+    column in whose order a key's rows come, None for the order of arrival.
+    """
+
+    kind: ClassVar[str] = "process"
+
+    key_columns: Schema
+    state_columns: Schema
+    groups: int
+    rows: Any
+    state: Any
+    by_time: str | None = None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns by which rows belong together."""
+        return self.key_columns.names
+
+    def describe(self) -> str:
+        """Name the function, the keys and the state."""
+        keys = ", ".join(self.keys)
+        return f"{super().describe()}, by {keys} in {self.groups} key groups"
+
+    def state_signature(self) -> Mapping[str, str]:
+        """Name what the state in a checkpoint depends on."""
+        return {
+            "keys": str(self.key_columns),
+            "state": str(self.state_columns),
+            "key groups": str(self.groups),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

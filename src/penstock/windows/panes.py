@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, lcm
 
 from penstock.errors import ConfigurationError
 from penstock.windows.durations import in_words
@@ -56,6 +56,22 @@ class Panes:
     def pane_of(self, time_micros: int) -> int:
         """Return the pane that holds a time."""
         return time_micros // self.micros
+
+    def next_start(self, pane: int) -> int:
+        """Return the first pane from ``pane`` on at which windows of every spec start.
+
+        Where there is none, as offsets may have it, the first at which one of them does.
+
+        >>> from penstock.windows.specs import sliding, tumbling
+        >>> paned([sliding(60, 20), tumbling(40)]).next_start(3)
+        4
+        """
+        period = lcm(*[spec.slide for spec in self.specs])
+        for start in range(pane, pane + period):
+            if all((start - spec.offset) % spec.slide == 0 for spec in self.specs):
+                return start
+        first = self.specs[0]
+        return pane + (first.offset - pane) % first.slide
 
     def boundary(self, mark_micros: int) -> int:
         """Return the last pane boundary up to a watermark: windows that end there are complete."""

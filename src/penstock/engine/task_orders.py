@@ -1,0 +1,66 @@
+"""What a task of a keyed operator has to know of its batch.
+
+The step itself is made once for all batches; this travels in a local property of Spark's.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from uuid import uuid4
+
+from penstock.engine.state_manifest import Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What changes from batch to batch for a step that is made once.
+
+    ``timers`` are, for every group, a time before which no timer of it comes.
+    """
+
+    batch: int
+    watermark_micros: int | None
+    manifest: Manifest
+    timers: tuple[int | None, ...]
+
+    def to_json(self) -> str:
+        """Write them as JSON."""
+        document = {
+            "batch": self.batch,
+            "watermark": self.watermark_micros,
+            "files": self.manifest.to_json(),
+            "timers": self.timers,
+        }
+        return json.dumps(document, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Orders:
+        """Read what ``to_json`` wrote."""
+        document = json.loads(text)
+        manifest = Manifest.from_json(document["files"])
+        return cls(document["batch"], document["watermark"], manifest, tuple(document["timers"]))
+
+    def is_due(self, group: int) -> bool:
+        """Whether timers of a group may have come."""
+        timer = self.timers[group]
+        mark = self.watermark_micros
+        return timer is not None and mark is not None and timer <= mark
+
+
+@dataclass(frozen=True, slots=True)
+class OrdersOfTask:
+    """Reads the orders where a task runs; travels to the workers with the step."""
+
+    property: str
+
+    def __call__(self) -> tuple[Orders, int]:
+        """Return the orders, and a number that no other attempt of any task has."""
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        text = context.getLocalProperty(self.property) if context is not None else None
+        if context is None or text is None:
+            raise RuntimeError("the task came without the orders of its batch")
+        # Spark counts attempts from 0 again after a restart, when one of before may still be at it.
+        return Orders.from_json(text), uuid4().int >> 64
