@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 import penstock as ps
 from penstock.cli.job_file import JobFile
+from penstock.key_state import micros_of
 from penstock.sources import Sine, UniformDelay, UniformKeys, ZipfKeys
 from penstock.sources.delays import Delays, NoDelay
 from penstock.sources.keys import Keys
@@ -158,3 +159,45 @@ def test_own_aggregate(spark: SparkSession, tmp_path: Path, monkeypatch: Any) ->
     assert totals
     assert all(abs(row["sum(share)"] - 1) < 1e-9 for row in totals)
     assert found.filter("bucket NOT BETWEEN 0 AND 9").count() == 0
+
+
+def test_sessions(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SESSIONS_OUT", str(tmp_path / "out"))
+    finish(spark, "sessions.py", tmp_path / "checkpoint")
+    found = [
+        (row.user, row.a, row.b, row.clicks)
+        for row in spark.read.parquet(str(tmp_path / "out" / "sessions"))
+        .selectExpr("user", "unix_micros(since) AS a", "unix_micros(until) AS b", "clicks")
+        .collect()
+    ]
+    trace = trace_of_pattern(ps.sources.Steady(200), 60)
+    origin = 1_767_225_600_000_000  # 2026 begins
+    maker = RowMaker(Schedule(trace), ZipfKeys(500), NoDelay(), _SOME_COST, 0, origin)
+    clicks = [
+        (row["key"], micros_of(row["ts"]))
+        for batch in maker.batches(0, trace.rows)
+        for row in batch.to_pylist()
+    ]
+    expected = set(sessions_of(clicks, pause=3_000_000))
+    assert len(found) == len(set(found)) > 500
+    assert set(found) <= expected
+    # What is missing ended too late: the last batch began with a watermark of 49 seconds or so.
+    newest = max(at for _, at in clicks)
+    assert all(until > newest - 15_000_000 for _, _, until, _ in expected - set(found))
+
+
+def sessions_of(clicks: list[tuple[int, int]], pause: int) -> list[tuple[int, int, int, int]]:
+    """Cut the clicks of every user into sessions: user, first and last moment, number of clicks."""
+    by_user: dict[int, list[int]] = {}
+    for user, at in sorted(clicks):
+        by_user.setdefault(user, []).append(at)
+    made = []
+    for user, moments in by_user.items():
+        run = [moments[0]]
+        for at in moments[1:]:
+            if at - run[-1] > pause:
+                made.append((user, run[0], run[-1], len(run)))
+                run = []
+            run.append(at)
+        made.append((user, run[0], run[-1], len(run)))
+    return made
