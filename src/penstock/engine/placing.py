@@ -169,7 +169,8 @@ class ComponentCosts:
             self._weights[name] = sum(tally.rows_in for tally in tasks) / first
             learnt = model.learn(_task_costs(tasks, model, self._placement))
             if learnt is not None and learnt.is_change:
-                self.news.append(("by cost", f"'{name}': {learnt.reason}"))
+                placement = "by cost" if self._choice.by_cost else "in turn"
+                self.news.append((placement, f"'{name}': {learnt.reason}"))
         self._decide(slots)
 
     def to_json(self) -> dict[str, Any]:
