@@ -2,7 +2,8 @@
 
 Operators wait, so that eight slots work on any machine. Every way reads the same files with the
 same numbers of rows and waits, and writes Parquet; ways take turns. The ideal is the sum of all
-waits over the slots. The fixed cost is the time of a batch by hand whose rows wait for nothing.
+waits over the slots. The fixed cost of a way is its own time for a batch of rows that wait for
+nothing.
 
     python benchmarks/placement.py                          # a table
     python benchmarks/placement.py --json --cases b c --rows 1000
@@ -168,17 +169,19 @@ def measure(
     try:
         work = write_batches(where / "work", case, rows, batches)
         write_batches(where / "idle", None, rows, warm + 6)
-        idle = run_once(spark, "repartition(8)", where / "idle", rows, warm + 6)
-        fixed = statistics.median(idle[warm:])
         times: dict[str, list[list[float]]] = {way: [] for way in WAYS}
+        idle: dict[str, list[float]] = {way: [] for way in WAYS}
         ways = list(WAYS)
         for turn in range(options.rounds):
             for way in ways[turn % len(ways) :] + ways[: turn % len(ways)]:
+                idle[way] += run_once(spark, way, where / "idle", rows, warm + 6)[warm:]
                 times[way].append(run_once(spark, way, where / "work", rows, batches))
     finally:
         shutil.rmtree(where, ignore_errors=True)
     ideal = [seconds / options.slots for seconds in work]
-    return [_row(name, rows, way, times[way], ideal, fixed, warm) for way in WAYS]
+    return [
+        _row(name, rows, way, times[way], ideal, statistics.median(idle[way]), warm) for way in WAYS
+    ]
 
 
 def _row(

@@ -6,25 +6,13 @@ import json
 import sys
 from typing import Any
 
-from pyspark.sql import SparkSession
+from cluster_session import session
 
 import penstock as ps
 
 
 def main(master: str, packages: str, where: str) -> None:
-    spark = (
-        SparkSession.builder.master(master)
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.executorEnv.PYTHONPATH", packages)
-        .config("spark.executor.memory", "512m")
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.scheduler.minRegisteredResourcesRatio", "1.0")
-        .config("spark.scheduler.maxRegisteredResourcesWaitingTime", "60s")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("ERROR")
+    spark = session(master, packages)
 
     def look(row: dict[str, Any]) -> dict[str, Any]:
         import penstock

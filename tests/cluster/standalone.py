@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -10,8 +11,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyspark
+
+import penstock
 
 HOST = "127.0.0.1"
 START_SECONDS = 60
@@ -43,6 +47,28 @@ def cluster(where: Path, workers: int = 2, cores: int = 2) -> Iterator[str]:
     finally:
         for process in reversed(started):
             _stop(process)
+
+
+def run_job(job: Path, where: Path) -> dict[str, Any]:
+    """Run a job on a cluster whose executors do not have Penstock; return what it told as JSON."""
+    packages = packages_without_penstock(where / "packages")
+    source = Path(penstock.__file__).parent.parent
+    environment = os.environ | {
+        "PYSPARK_PYTHON": bare_python(),
+        "PYTHONPATH": f"{packages}{os.pathsep}{source}",
+    }
+    with cluster(where / "cluster") as master:
+        done = subprocess.run(
+            [sys.executable, str(job), master, packages, str(where)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr[-4_000:]
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
 
 
 def _start(

@@ -1,16 +1,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from standalone import bare_python, cluster, packages_without_penstock
-
-import penstock
+from standalone import run_job
 
 JOB = Path(__file__).with_name("cluster_job.py")
 
@@ -19,23 +14,7 @@ JOB = Path(__file__).with_name("cluster_job.py")
 def test_a_topology_runs_on_executors_that_do_not_have_penstock(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    packages = packages_without_penstock(tmp_path / "packages")
-    source = Path(penstock.__file__).parent.parent
-    environment = os.environ | {
-        "PYSPARK_PYTHON": bare_python(),
-        "PYTHONPATH": f"{packages}{os.pathsep}{source}",
-    }
-    with cluster(tmp_path / "cluster") as master:
-        done = subprocess.run(
-            [sys.executable, str(JOB), master, packages, str(tmp_path)],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-    assert done.returncode == 0, done.stderr[-4_000:]
-    told = json.loads(done.stdout.splitlines()[-1])
+    told = run_job(JOB, tmp_path)
     # The package came to the executors as an archive; 2 workers of 2 cores are 4 slots.
     assert all(".zip" in file for file in told["penstock"])
     assert told["slots"] == 4

@@ -59,7 +59,7 @@ class Compactor:
         self.number = 0
         self._is_stopped = False
         self._done: Compacted | None = None
-        self.is_awaited = False
+        self._is_awaited = False
         self.waited_seconds = 0.0
 
     @property
@@ -67,9 +67,12 @@ class Compactor:
         """Whether a compaction runs, or was written and not yet taken."""
         return self._thread is not None
 
-    def start(self, session: SparkSession, plan: Compaction, number: int) -> None:
-        """Start writing a compaction to a directory."""
+    def start(
+        self, session: SparkSession, plan: Compaction, number: int, *, awaited: bool = False
+    ) -> None:
+        """Start writing a compaction to a directory; one that is ``awaited`` holds ``wait`` up."""
         self.number = number
+        self._is_awaited = awaited
         self._tag = f"penstock:compaction:{id(self)}:{number}"
         self._done = None
         self._thread = InheritableThread(
@@ -80,11 +83,11 @@ class Compactor:
     def wait(self) -> None:
         """Wait for a compaction that the next batch may not begin without."""
         self.waited_seconds = 0.0
-        if self.is_awaited and self._thread is not None:
+        if self._is_awaited and self._thread is not None:
             start = time.perf_counter()
             self._thread.join()
             self.waited_seconds = time.perf_counter() - start
-        self.is_awaited = False
+        self._is_awaited = False
 
     def take(self) -> Compacted | None:
         """Return a compaction that is written; None while there is none."""

@@ -181,9 +181,7 @@ class WindowedOperator:
             if plan is not None:
                 number = batch_id * _KINDS + _COMPACTED
                 self._written.add(number)
-                self._compactor.start(self._session, plan, number)
-                if hands_over:
-                    self._compactor.is_awaited = True
+                self._compactor.start(self._session, plan, number, awaited=hands_over)
 
     def observe(self, batch_id: int, times: JobTimes) -> SharingDecision | None:
         """Weigh split against combined by what a batch showed; the next one runs as decided."""

@@ -1,0 +1,22 @@
+"""The Spark session of a job on the tests' cluster; its executors get some packages and no more."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+
+def session(master: str, packages: str) -> SparkSession:
+    spark = (
+        SparkSession.builder.master(master)
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.executorEnv.PYTHONPATH", packages)
+        .config("spark.executor.memory", "512m")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.scheduler.minRegisteredResourcesRatio", "1.0")
+        .config("spark.scheduler.maxRegisteredResourcesWaitingTime", "60s")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
