@@ -52,9 +52,9 @@ def eager() -> Iterator[None]:
 _start = Compactor.start
 
 
-def _start_and_wait(self: Compactor, *arguments: Any) -> None:
+def _start_and_wait(self: Compactor, *arguments: Any, awaited: bool = False) -> None:
     """Have the compaction done when the next batch comes, whatever the machine is doing."""
-    _start(self, *arguments)
+    _start(self, *arguments, awaited=awaited)
     thread = self._thread
     assert thread is not None
     thread.join()
