@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import index
-from typing import Protocol, SupportsIndex, runtime_checkable
+from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
 from penstock.elasticity.observation import Observation
 from penstock.errors import ConfigurationError
@@ -17,7 +17,12 @@ class Decision:
 
     ``tasks`` is by operator; a component gets what the most demanding of its operators is given,
     and as many tasks as there are slots where none is. ``reason`` is a sentence a person
-    understands. Numbers are whole and at least 1.
+    understands. Slots and tasks are whole numbers, at least 1.
+
+    A policy that forecasts also says what it expects, so that what came of it can be looked up:
+    ``expected_rows`` that each operator gets within ``horizon_seconds``, and the ``demand_slots``
+    that this takes, before any guard rail. ``held_by`` names the guard rails that changed the
+    decision.
 
     >>> Decision(0, "nothing to do")
     Traceback (most recent call last):
@@ -29,11 +34,17 @@ tasks are whole numbers, 1 or more.
     slots: int
     reason: str
     tasks: Mapping[str, int] = field(default_factory=dict)
+    demand_slots: float | None = None
+    horizon_seconds: float | None = None
+    expected_rows: Mapping[str, float] = field(default_factory=dict)
+    held_by: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "slots", _whole(self.slots, "slots"))
         tasks = {str(name): _whole(n, f"tasks of '{name}'") for name, n in self.tasks.items()}
         object.__setattr__(self, "tasks", tasks)
+        expected = {str(name): float(rows) for name, rows in self.expected_rows.items()}
+        object.__setattr__(self, "expected_rows", expected)
 
 
 def _whole(number: SupportsIndex, what: str) -> int:
@@ -49,10 +60,40 @@ def _whole(number: SupportsIndex, what: str) -> int:
     return whole
 
 
+def decided(by_policy: object) -> Decision:
+    """Return what a policy decided, or say that it is no decision.
+
+    >>> decided(3)
+    Traceback (most recent call last):
+        ...
+    penstock.errors.ConfigurationError: the policy returned an int. Return Decision(slots, reason).
+    """
+    if not isinstance(by_policy, Decision):
+        kind = type(by_policy).__name__
+        article = "an" if kind[:1].lower() in "aeiou" else "a"
+        raise ConfigurationError(
+            f"the policy returned {article} {kind}. Return Decision(slots, reason)."
+        )
+    return by_policy
+
+
 @runtime_checkable
 class Policy(Protocol):
     """Turns what was measured into a decision for the next micro-batch."""
 
     def decide(self, observation: Observation) -> Decision:
         """Say how the micro-batch after ``observation`` should run."""
+        ...
+
+
+@runtime_checkable
+class StatefulPolicy(Policy, Protocol):
+    """A policy that learns: what it learnt goes with the checkpoint, as JSON."""
+
+    def save(self) -> dict[str, Any]:
+        """Return all that it learnt and remembers, in what JSON knows."""
+        ...
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take up what ``save`` returned; a state of another kind is refused with ValueError."""
         ...
