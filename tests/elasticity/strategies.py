@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from penstock.elasticity.observation import Observation, OperatorObservation, SourceObservation
+
+READS = {"parse": ("clicks",), "enrich": ("clicks", "parse"), "score": ("parse", "enrich")}
 
 rows = st.integers(0, 10**7)
 some_seconds = st.floats(0, 1e4)
@@ -20,7 +24,15 @@ operators = st.builds(
     mean_task_seconds=some_seconds,
     failed_rows=rows,
     estimated=st.booleans(),
-)
+    cpu_seconds=st.none() | some_seconds,
+).flatmap(lambda operator: reading(operator))  # noqa: PLW0108
+
+
+def reading(operator: OperatorObservation) -> st.SearchStrategy[OperatorObservation]:
+    """Let an operator read some of those before it, or say nothing of what it reads."""
+    some = st.lists(st.sampled_from(READS[operator.name]), unique=True).map(tuple)
+    return some.map(lambda inputs: replace(operator, inputs=inputs))
+
 
 sources = st.builds(
     SourceObservation,
@@ -37,8 +49,31 @@ def observations(slots: st.SearchStrategy[int] | None = None) -> st.SearchStrate
         at_seconds=st.floats(0, 2e9),
         batch_seconds=some_seconds,
         trigger_seconds=st.none() | st.floats(0.1, 600),
-        slots=slots or st.integers(1, 128),
+        slots=slots or st.integers(0, 128),
         operators=st.lists(operators, max_size=3, unique_by=lambda each: each.name).map(tuple),
         sources=st.lists(sources, max_size=2, unique_by=lambda each: each.name).map(tuple),
         jobs=st.integers(0, 10),
+        used_slots=st.none() | st.integers(1, 128),
+        most_slots=st.none() | st.integers(1, 256),
+        cores=st.none() | st.integers(1, 64),
     )
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Observation]:
+    """Batches of one query in their order, some of them late; now and then the clock jumps."""
+    at, known = draw(st.floats(0, 2e9)), []
+    shape = draw(observations())
+    for batch in range(draw(st.integers(2, 6))):
+        seen = replace(
+            draw(observations()),
+            batch_id=batch,
+            at_seconds=at,
+            batch_seconds=draw(st.floats(0, 20)),
+            trigger_seconds=shape.trigger_seconds,
+            most_slots=shape.most_slots,
+            cores=shape.cores,
+        )
+        known.append(seen)
+        at += draw(st.floats(0, 30) | st.sampled_from([0.0, 1e-9, -5.0, 1e5]))
+    return known

@@ -30,5 +30,6 @@ class Static:
     def decide(self, observation: Observation) -> Decision:
         """Return the same number of slots whatever was seen."""
         if self.slots is None:
-            return Decision(observation.slots, f"all {observation.slots} slots, always")
+            every = max(1, observation.slots)  # all may be lost, and a plan needs one
+            return Decision(every, f"all {every} slots, always")
         return Decision(self.slots, f"{self.slots} slots, always")

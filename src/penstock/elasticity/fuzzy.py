@@ -1,0 +1,117 @@
+"""Fuzzy rules for two stages at once: Elastic-PPQ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from penstock.elasticity.adapting import Adapting
+from penstock.elasticity.fuzzy_rules import Parallelism, next_parallelism
+from penstock.elasticity.propagation import Node, in_order
+from penstock.elasticity.settings import number
+from penstock.elasticity.wish import Moment, Wish, figure, wait_for_slots
+
+ONE_SLOT_UTILISATION = 0.9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fuzzy(Adapting):
+    """The fuzzy controller of Elastic-PPQ (section 4.2), for any topology of two stages.
+
+    ``first`` and ``second`` name the operators of the stages; unless said, the topology is cut in
+    half by the depth of the operators that take any time, and what is named in none belongs to the
+    other. The utilisation of a stage is the slots that its rows take, those that wait included and
+    fixed costs and uneven tasks counted, over its part of the slots. Both parts change together,
+    each by half at most, with the rules of Table 2; ``splitting`` is how many parts a pane is split
+    in, 1 where there are no panes.
+
+    >>> from penstock.elasticity.observation import (
+    ...     Observation, OperatorObservation, SourceObservation)
+    >>> policy = Fuzzy(interval=1, first="panes", second="windows", max_slots=8)
+    >>> panes = OperatorObservation("panes", 500, 50, 2.0, 8, 0.3, 0.3)
+    >>> windows = OperatorObservation("windows", 50, 5, 6.0, 8, 0.8, 0.8, inputs=("panes",))
+    >>> for second in range(2):  # the first stage keeps 2 slots busy, the second 6
+    ...     tuples = SourceObservation("tuples", 500, waiting_rows=0)
+    ...     seen = Observation(second, float(second), 0.8, 1.0, 8, (panes, windows), (tuples,))
+    ...     decision = policy.decide(seen)
+    >>> decision.reason.split("; ")[:2]  # doctest: +NORMALIZE_WHITESPACE, +ELLIPSIS
+    ['the stages use 0.5... and 1.6... of their 4 and 4 slots',
+     'the rules give them 2 and 6']
+    """
+
+    first: tuple[str, ...] = ()
+    second: tuple[str, ...] = ()
+    splitting: float = 1.0
+    _parts: list[int] = field(init=False, repr=False, compare=False)
+
+    kind: ClassVar[str] = "Fuzzy"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number(self.kind, "splitting", self.splitting, above=0)
+        self._set("first", _names(self.first))
+        self._set("second", _names(self.second))
+        self._set("_parts", [1, 1])
+
+    def _wish(self, moment: Moment) -> Wish | None:
+        load = self._workload
+        nodes = load.shares.nodes()
+        if not load.tells_demand or not load.arrivals.rates:
+            return None
+        interval, span, share = moment.interval_seconds, moment.batch_seconds, moment.batch_share
+        rates, pending = load.arrivals.mean_rates(), load.pending(moment.seen)
+        waiting_rows = {name: share * each for name, each in pending.items()}
+        # With fixed costs and uneven tasks slots are done later than their work alone says.
+        batch = load.rows(rates, span, waiting_rows)
+        work = load.capacity.demand(batch, span, utilisation=1.0).by_operator
+        in_first = self._first_stage(nodes, work)
+        slots_1 = sum(each for name, each in work.items() if name in in_first)
+        slots_2 = sum(work.values()) - slots_1
+        if not slots_1 or slots_2 <= 0:  # one stage only: its work is that of both, half each
+            slots_1 = slots_2 = sum(work.values()) / 2
+        now = self._split(moment.there)
+        rho_1, rho_2 = slots_1 / now.first, slots_2 / now.second
+        most = max(2, moment.most)
+        then = next_parallelism(now, rho_1, self.splitting, rho_2, most)
+        wanted = then.first + then.second
+        if wanted == 2 and slots_1 + slots_2 <= ONE_SLOT_UTILISATION:
+            wanted = 1  # the stages share slots in time: both fit in one
+        self._parts[:] = [then.first, then.second]
+        reason = (
+            f"the stages use {figure(rho_1)} and {figure(rho_2)} of their {now.first} and "
+            f"{now.second} slots; the rules give them {then.first} and {then.second}"
+        )
+        wish = Wish(wanted, reason, slots_1 + slots_2, interval, load.rows(rates, interval))
+        return wait_for_slots(wish, moment)
+
+    def _split(self, planned: int) -> Parallelism:
+        """Share out the planned slots as they were last, a stage never having none."""
+        first, second = self._parts
+        if first + second != planned:
+            first = round(planned * first / (first + second))
+        first = max(1, min(first, planned - 1))
+        return Parallelism(first, max(1, planned - first))
+
+    def _first_stage(self, nodes: tuple[Node, ...], work: Mapping[str, float]) -> frozenset[str]:
+        if self.first:
+            return frozenset(self.first)
+        if self.second:
+            return frozenset(node.name for node in nodes) - frozenset(self.second)
+        depths: dict[str, int] = {}
+        for node in in_order(nodes):
+            above = max((depths[each] for each in node.shares), default=0)
+            depths[node.name] = above + (work.get(node.name, 0.0) > 0)
+        half = max(depths.values()) / 2
+        return frozenset(name for name, depth in depths.items() if depth <= half)
+
+    def _save_own(self) -> dict[str, Any]:
+        return {"parts": list(self._parts)}
+
+    def _load_own(self, state: dict[str, Any]) -> None:
+        first, second = state["parts"]
+        self._parts[:] = [int(first), int(second)]
+
+
+def _names(written: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (written,) if isinstance(written, str) else tuple(written)
