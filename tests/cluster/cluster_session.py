@@ -5,8 +5,9 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 
-def session(master: str, packages: str) -> SparkSession:
-    spark = (
+def session(master: str, packages: str, **settings: str) -> SparkSession:
+    """Start Spark; settings have ``__`` where their names have dots."""
+    builder = (
         SparkSession.builder.master(master)
         .config("spark.ui.enabled", "false")
         .config("spark.driver.host", "127.0.0.1")
@@ -16,7 +17,9 @@ def session(master: str, packages: str) -> SparkSession:
         .config("spark.sql.shuffle.partitions", "4")
         .config("spark.scheduler.minRegisteredResourcesRatio", "1.0")
         .config("spark.scheduler.maxRegisteredResourcesWaitingTime", "60s")
-        .getOrCreate()
     )
+    for name, value in settings.items():
+        builder = builder.config(name.replace("__", "."), value)
+    spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark

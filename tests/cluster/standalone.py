@@ -22,7 +22,7 @@ START_SECONDS = 60
 
 
 @contextmanager
-def cluster(where: Path, workers: int = 2, cores: int = 2) -> Iterator[str]:
+def cluster(where: Path, workers: int = 2, cores: int = 2, memory: str = "1g") -> Iterator[str]:
     """Start a master and workers; yield the master's address; stop them whatever happens."""
     home = Path(pyspark.__file__).parent
     environment = os.environ | {
@@ -39,7 +39,7 @@ def cluster(where: Path, workers: int = 2, cores: int = 2) -> Iterator[str]:
         started.append(_start(home, environment, "master.Master", master))
         _wait_for(started[-1], "I have been elected leader")
         for _ in range(workers):
-            worker = ["--host", HOST, "--cores", str(cores), "--memory", "1g"]
+            worker = ["--host", HOST, "--cores", str(cores), "--memory", memory]
             worker += ["--webui-port", "0", address]
             started.append(_start(home, environment, "worker.Worker", worker))
             _wait_for(started[-1], "Successfully registered with master")
@@ -49,7 +49,14 @@ def cluster(where: Path, workers: int = 2, cores: int = 2) -> Iterator[str]:
             _stop(process)
 
 
-def run_job(job: Path, where: Path) -> dict[str, Any]:
+def run_job(
+    job: Path,
+    where: Path,
+    workers: int = 2,
+    cores: int = 2,
+    memory: str = "1g",
+    within_seconds: float = 300,
+) -> dict[str, Any]:
     """Run a job on a cluster whose executors do not have Penstock; return what it told as JSON."""
     packages = packages_without_penstock(where / "packages")
     source = Path(penstock.__file__).parent.parent
@@ -57,13 +64,13 @@ def run_job(job: Path, where: Path) -> dict[str, Any]:
         "PYSPARK_PYTHON": bare_python(),
         "PYTHONPATH": f"{packages}{os.pathsep}{source}",
     }
-    with cluster(where / "cluster") as master:
+    with cluster(where / "cluster", workers, cores, memory) as master:
         done = subprocess.run(
             [sys.executable, str(job), master, packages, str(where)],
             env=environment,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=within_seconds,
             check=False,
         )
     assert done.returncode == 0, done.stderr[-4_000:]
