@@ -15,7 +15,8 @@ from typer.testing import CliRunner, Result
 
 import penstock
 from penstock import doctor
-from penstock.cli import app
+from penstock.cli import app, run_job
+from penstock.cli.commands import PlacementName, PolicyName
 from penstock.cli.complaints import sentence
 from penstock.cli.job_file import JobFile
 from penstock.cli.progress import LiveProgress, PlainProgress, sparkline, table
@@ -68,7 +69,7 @@ def refusal(result: Result) -> str:
 
 
 class TestHelp:
-    @pytest.mark.parametrize("command", ["doctor", "run", "explain", "demo"])
+    @pytest.mark.parametrize("command", ["doctor", "run", "explain", "replay", "demo"])
     def test_every_command_gives_an_example(self, command: str) -> None:
         result = penstock_command(command, "--help")
         assert result.exit_code == 0
@@ -221,6 +222,40 @@ def test_command_line_starts_without_pyspark() -> None:
         "sys.exit('pyspark' in sys.modules or 'pandas' in sys.modules)\n"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+class TestElasticity:
+    def test_every_policy_and_placement_has_a_name_that_works(self) -> None:
+        assert {policy.value for policy in PolicyName} == set(run_job.POLICIES)
+        assert {placement.value for placement in PlacementName} == set(run_job.PLACEMENTS)
+        for name in run_job.POLICIES.values():
+            assert isinstance(getattr(penstock, name)(), penstock.Policy)
+
+    @pytest.mark.parametrize("policy", ["static", "auto-scale-plus"])
+    def test_this_machine_has_cores(self, policy: str) -> None:
+        slots = run_job.Elasticity(policy, max_slots=3).slots("local[4]")
+        assert slots == penstock.LocalSlots(max=3)
+
+    def test_a_cluster_is_asked_for_executors_only_by_a_policy_that_adapts(self) -> None:
+        slots = run_job.Elasticity("replica-pool", 2, 9).slots("spark://host:7077")
+        assert isinstance(slots, penstock.ExecutorSlots)
+        assert repr(slots) == "ExecutorSlots(min=2, max=9)"
+        fixed = run_job.Elasticity("static", max_slots=9).slots("spark://host:7077")
+        assert fixed == penstock.LocalSlots(max=9)
+
+    @pytest.mark.parametrize(
+        ("elasticity", "master", "told"),
+        [
+            (run_job.Elasticity("fuzzy"), "yarn", "such as --max-slots 20"),
+            (run_job.Elasticity("fuzzy", min_slots=2), "local[4]", "or leave it out"),
+            (run_job.Elasticity("static", min_slots=2), "yarn", "or leave it out"),
+        ],
+    )
+    def test_what_does_not_go_together(
+        self, elasticity: run_job.Elasticity, master: str, told: str
+    ) -> None:
+        with pytest.raises(penstock.ConfigurationError, match=told):
+            elasticity.slots(master)
 
 
 class TestJobFile:

@@ -202,6 +202,14 @@ def test_summary_says_what_is_in_the_files_and_why() -> None:
     assert "97 IN THE FILES" in run_demo.as_text(shown(97))
 
 
+def test_summary_leaves_out_decisions_that_changed_nothing() -> None:
+    made = [
+        DecisionMade(n, Decision(slots, f"reason {n}")) for n, slots in enumerate([4, 4, 6, 6, 4])
+    ]
+    assert [batch_id for batch_id, _ in run_demo.changes(made)] == [0, 2, 4]
+    assert run_demo.changes([]) == []
+
+
 class Started:
     """A demo in a session of its own, so that every process it starts can be found."""
 

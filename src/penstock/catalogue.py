@@ -2,12 +2,26 @@
 
 from penstock import sinks, sources
 from penstock.aggregate import Aggregate
+from penstock.autoscaling import autoscale
 from penstock.batch_balance import KeyCosts, balance
 from penstock.batch_windows import windowed
 from penstock.branch import Outlet
+from penstock.elasticity.admission import Admission
+from penstock.elasticity.autoscale_plus import AutoScalePlus
+from penstock.elasticity.backlog import Backlog
+from penstock.elasticity.batch_time_ratio import BatchTimeRatio
 from penstock.elasticity.decision import Decision, Policy
+from penstock.elasticity.fuzzy import Fuzzy
+from penstock.elasticity.incremental import Incremental
 from penstock.elasticity.observation import Observation, OperatorObservation, SourceObservation
+from penstock.elasticity.q_learning import QLearning
+from penstock.elasticity.rails.guard_rails import GuardRails
+from penstock.elasticity.replica_pool import ReplicaPool
 from penstock.elasticity.static import Static
+from penstock.engine.autoscale_status import AutoscaleStatus, QueryDecision, WatchedStatus
+from penstock.engine.autoscaler import Autoscaler
+from penstock.engine.executor_slots import ExecutorSlots
+from penstock.engine.executors import SlotCounts
 from penstock.engine.query import Query, QueryStatus
 from penstock.engine.slots import LocalSlots
 from penstock.errors import (
@@ -53,15 +67,25 @@ from penstock.windows.specs import WindowSpec, sliding, tumbling
 from penstock.windows.watermark import FixedDelay, Mark, Seen, Watermark
 
 __all__ = [
+    "Admission",
     "Aggregate",
+    "AutoScalePlus",
+    "AutoscaleStatus",
+    "Autoscaler",
+    "Backlog",
+    "BatchTimeRatio",
     "CheckpointError",
     "ConfigurationError",
     "CostAware",
     "CostSketch",
     "CountMinSketch",
     "Decision",
+    "ExecutorSlots",
     "FixedDelay",
+    "Fuzzy",
     "Grouped",
+    "GuardRails",
+    "Incremental",
     "KSlack",
     "KeyCosts",
     "KeyGroups",
@@ -76,21 +100,27 @@ __all__ = [
     "PenstockError",
     "Placement",
     "Policy",
+    "QLearning",
     "Query",
+    "QueryDecision",
     "QueryError",
     "QueryStatus",
+    "ReplicaPool",
     "RoundRobin",
     "Seen",
     "SinkError",
+    "SlotCounts",
     "SourceObservation",
     "Static",
     "Stream",
     "Topology",
     "TopologyError",
+    "WatchedStatus",
     "Watermark",
     "WindowAggregate",
     "WindowSpec",
     "Windowed",
+    "autoscale",
     "avg",
     "balance",
     "collect",

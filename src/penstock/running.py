@@ -5,15 +5,21 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 from penstock.branch import Outlet, Unused, build_topology
+from penstock.elasticity.adapting import Adapting
+from penstock.elasticity.admission import Admission
+from penstock.elasticity.backlog import Backlog
 from penstock.elasticity.decision import Policy
+from penstock.elasticity.intake import Intake
 from penstock.elasticity.static import Static
 from penstock.engine.columns import LETTER_TYPE
+from penstock.engine.intake_checks import check_intake
 from penstock.engine.query import Query
-from penstock.engine.runner import Setting
 from penstock.engine.schemas import schema_of
+from penstock.engine.setting import Setting
 from penstock.engine.slots import LocalSlots, Slots
 from penstock.engine.start import start
 from penstock.engine.steps import OnStep
@@ -26,7 +32,7 @@ from penstock.sinks.filesystem import HadoopFiles
 from penstock.sinks.jdbc_sink import JdbcSink
 from penstock.topology.dag import Topology
 from penstock.topology.operators import DeadLetters, Output, PythonOperator
-from penstock.windows.durations import Duration, seconds
+from penstock.windows.durations import Duration, microseconds, seconds
 
 
 def run(
@@ -36,6 +42,9 @@ def run(
     placement: Placement | None = None,
     slots: Slots | None = None,
     trigger: Duration | None = None,
+    admission: Admission | None = None,
+    deadline: Duration | None = None,
+    backlog: Backlog | None = None,
     available_now: bool = False,
     name: str | None = None,
     journal: str | os.PathLike[str] | None = None,
@@ -54,12 +63,21 @@ def run(
         directory goes on where it stopped, and each row counts exactly once.
     trigger
         Start a micro-batch this often; without it, as fast as possible.
+    admission
+        Let a micro-batch take only so many rows that it is done within the trigger.
+    deadline
+        Rows that are older than this when their micro-batch starts, by their time column, are not
+        processed but go to the late rows of their source.
+    backlog
+        How many rows of a source a micro-batch processes at most, and which are shed instead.
     available_now
         Take what is there now, in as many micro-batches as the sources' limits make, and end.
     name
         The name of the Spark query.
     policy, placement, slots
-        How many slots are used, where rows go, and how many slots there are.
+        How many slots are used, where rows go, and how many slots there are. A policy of
+        Penstock's own is copied, so that one object may serve several queries; one of yours that
+        learns should serve one.
     journal
         Where the event log is written; a directory of the checkpoint unless said.
     unused
@@ -76,15 +94,21 @@ def run(
         outlet.was_run = True
     where = _directory("checkpoint", checkpoint)
     setting = Setting(
-        policy=_chosen("policy", policy, Policy, Static()),
+        policy=_of_its_own(_chosen("policy", policy, Policy, Static())),
         placement=_chosen("placement", placement, Placement, RoundRobin()),
         slots=_chosen("slots", slots, Slots, LocalSlots()),
         trigger_seconds=None if trigger is None else seconds(trigger),
         clock=clock,
         on_step=on_step,
+        intake=Intake(
+            _chosen("admission", admission, Admission, None),
+            None if deadline is None else microseconds(deadline),
+            _chosen("backlog", backlog, Backlog, None),
+        ),
     )
     topology = _with_letters_kept(build_topology(outlets, unused), where)
     _check_sinks(topology)
+    check_intake(topology, setting.intake, setting.trigger_seconds)
     return start(
         topology,
         where,
@@ -129,6 +153,8 @@ _EXPECTED = {
     "policy": "an object that decides, such as ps.Static(4)",
     "placement": "an object that places rows, such as ps.RoundRobin()",
     "slots": "an object that says how many slots there are, such as ps.LocalSlots(max=4)",
+    "admission": "how many rows to let in, such as ps.Admission(target=0.8)",
+    "backlog": "what may wait, such as ps.Backlog(max_rows=100_000)",
 }
 
 
@@ -141,6 +167,11 @@ def _chosen(setting: str, given: Any, kind: Any, default: Any) -> Any:
         shown = f"the class {given.__name__}" if isinstance(given, type) else repr(given)
         raise ConfigurationError(f"{setting} is {shown}. Give {_EXPECTED[setting]}.")
     return given
+
+
+def _of_its_own(policy: Policy) -> Policy:
+    """Give every query a memory of its own: what one learns is of no use to another."""
+    return deepcopy(policy) if isinstance(policy, Adapting) else policy
 
 
 def _check_sinks(topology: Topology) -> None:

@@ -22,12 +22,19 @@ def ship_package(spark: SparkSession) -> None:
     takes along what was added before it was made, so this comes before either.
     """
     context = spark.sparkContext
-    master = str(context.master)
-    is_local = master.startswith("local") and not master.startswith("local-cluster")
-    if is_local or context in _contexts_that_have_it:
+    if is_local(str(context.master)) or context in _contexts_that_have_it:
         return
     context.addPyFile(archive_package(Path(tempfile.mkdtemp(prefix="penstock-"))))
     _contexts_that_have_it.add(context)
+
+
+def is_local(master: str) -> bool:
+    """Whether tasks run in the driver itself, with no cluster.
+
+    >>> is_local("local[4]"), is_local("local-cluster[2,1,1024]"), is_local("yarn")
+    (True, False, False)
+    """
+    return master.startswith("local") and not master.startswith("local-cluster")
 
 
 def archive_package(directory: Path) -> str:

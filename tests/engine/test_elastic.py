@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import random
+import threading
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame
 
 import penstock as ps
 from oracle import bag
 from penstock import journal
+from penstock.engine import control_loop, runner
 from penstock.journal.events import DecisionMade, FaultSeen
 
 Events = Callable[..., DataFrame]
@@ -140,3 +145,125 @@ def test_a_policy_that_raises_is_journaled_and_the_last_plan_stays(
     decided = [body.decision.reason for body in bodies if isinstance(body, DecisionMade)]
     assert decided == ["two"]
     assert query.decisions() == [ps.Decision(2, "two")]
+
+
+class Learning:
+    """Wants as many slots as batches it has seen, in this run and in those before."""
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+
+    def decide(self, observation: ps.Observation) -> ps.Decision:
+        self.batches.append(observation.batch_id)
+        return ps.Decision(len(self.batches), f"{len(self.batches)} batches seen")
+
+    def save(self) -> dict[str, Any]:
+        return {"batches": self.batches}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.batches = list(state["batches"])
+
+
+def test_a_restart_takes_up_the_plan_and_what_the_policy_learnt(
+    events: Events, finish: Finish
+) -> None:
+    def mapped(stream: DataFrame) -> ps.Stream:
+        return ps.Stream.read(stream).map(lambda row: {"id": row["id"]}, "id bigint", name="same")
+
+    finish(mapped(events(2, 10)).to(ps.sinks.memory()), policy=Learning())
+    again = Learning()
+    query = finish(mapped(events(1, 10)).to(ps.sinks.memory()), policy=again)
+    # The commit of batch 1 holds what was known before it was measured: the start, and batch 0.
+    assert again.batches == [-1, 0, 2]
+    assert [decision.slots for decision in query.decisions()] == [2, 3]
+    assert {op.name: op.tasks for op in query.status().last.operators}["same"] == 2
+
+
+class Fading:
+    """One slot fewer at every look from the third on, as when executors are lost."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def available(self, context: object) -> int:
+        self.looks += 1
+        return max(1, min(4, 6 - self.looks))
+
+
+def test_slots_that_are_lost_are_missed_in_the_very_next_batch(
+    events: Events, finish: Finish
+) -> None:
+    seen: list[tuple[int | None, int]] = []
+
+    class Greedy:
+        def decide(self, observation: ps.Observation) -> ps.Decision:
+            tasks = {op.name: op.tasks for op in observation.operators}
+            seen.append((observation.used_slots, tasks.get("same", 0)))
+            return ps.Decision(4, "four, whatever there are")
+
+    sink = ps.sinks.memory()
+    s = ps.Stream.read(events(3, 20)).map(lambda row: {"id": row["id"]}, "id bigint", name="same")
+    finish(s.to(sink), policy=Greedy(), slots=Fading())
+    assert len(sink.rows()) == 60
+    assert seen[0] == (None, 0)
+    used = [slots for slots, _ in seen[1:]]
+    assert used == [tasks for _, tasks in seen[1:]]
+    assert used == sorted(used, reverse=True)
+    assert used[-1] == 1
+
+
+def test_a_policy_is_told_who_reads_whom_and_who_waits_rather_than_works(
+    events: Events, finish: Finish
+) -> None:
+    def wait(row: dict[str, Any]) -> dict[str, Any]:
+        time.sleep(0.01)
+        return row
+
+    def work(row: dict[str, Any]) -> dict[str, Any]:
+        start = time.thread_time()
+        while time.thread_time() - start < 0.005:
+            pass
+        return row
+
+    s = ps.Stream.read(events(1, 20), name="users").select("id", name="ids")
+    s = s.map(wait, "id bigint", name="wait").map(work, "id bigint", name="work")
+    query = finish(s.to(ps.sinks.memory(), name="out"))
+    last = query.status().last
+    told = {op.name: op for op in last.operators}
+    inputs = {name: op.inputs for name, op in told.items()}
+    assert inputs == {
+        "users": (),
+        "ids": ("users",),
+        "wait": ("ids",),
+        "work": ("wait",),
+        "out": ("work",),
+    }
+    assert told["wait"].cpu_seconds < told["wait"].busy_seconds / 2
+    assert told["work"].cpu_seconds >= 20 * 0.005
+    assert last.used_slots == 4
+    assert last.cores is not None
+
+
+def test_a_source_that_falls_silent_lets_slots_go(
+    events: Events, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control_loop, "IDLE_SECONDS", 0.1)
+    monkeypatch.setattr(runner, "IDLE_SECONDS", 0.1)
+    silent = threading.Event()
+
+    class Listening:
+        def decide(self, observation: ps.Observation) -> ps.Decision:
+            if observation.batch_id < 0 or observation.rows_in:
+                return ps.Decision(4, "rows came")
+            silent.set()
+            return ps.Decision(1, "silence")
+
+    sink = ps.sinks.memory()
+    s = ps.Stream.read(events(1, 10)).map(lambda row: {"id": row["id"]}, "id bigint")
+    query = ps.run(s.to(sink), checkpoint=str(tmp_path / "checkpoint"), policy=Listening())
+    try:
+        assert silent.wait(60)
+    finally:
+        query.stop()
+    assert len(sink.rows()) == 10
+    assert [decision.slots for decision in query.decisions()] == [4, 1]

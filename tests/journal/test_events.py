@@ -23,12 +23,15 @@ from penstock.journal import (
     ForecastMade,
     HotKeysChanged,
     KeyGroupsMoved,
+    LimitSet,
     PanesStored,
     PlacementChanged,
     QueryStarted,
     QueryStopped,
     RowsFailed,
     RowsLate,
+    RowsShed,
+    SlotsChanged,
     SourceProgress,
     StateStored,
     UnknownEvent,
@@ -72,6 +75,9 @@ SCHEMA_1 = [
         7, "sessions", (Move(17, 3, 5, 0.25),), "task 3 had 41 %", "disruptive", pause_seconds=0.5
     ),
     StateStored(7, "sessions", 12, 34_000, 2_000, 500),
+    SlotsChanged(8, 8, 4, 3, "two executors came"),
+    LimitSet(7, 1_200, "a batch took 90 % of its trigger"),
+    RowsShed(7, "taxis", 30, "older than the deadline of 30 s"),
 ]
 
 

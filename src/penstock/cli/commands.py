@@ -113,6 +113,17 @@ class PlacementName(StrEnum):
     key_groups = "key-groups"
 
 
+class PolicyName(StrEnum):
+    """The policies that need no settings."""
+
+    static = "static"
+    incremental = "incremental"
+    auto_scale_plus = "auto-scale-plus"
+    replica_pool = "replica-pool"
+    fuzzy = "fuzzy"
+    batch_time_ratio = "batch-time-ratio"
+
+
 @app.command()
 def run(
     file: File,
@@ -126,6 +137,15 @@ def run(
     placement: Annotated[
         PlacementName, typer.Option(help="Where rows go, with its usual settings.")
     ] = PlacementName.round_robin,
+    policy: Annotated[
+        PolicyName, typer.Option(help="How many slots are used, with its usual settings.")
+    ] = PolicyName.static,
+    max_slots: Annotated[
+        int | None, typer.Option(min=1, help="Use no more slots than this.")
+    ] = None,
+    min_slots: Annotated[
+        int | None, typer.Option(min=1, help="On a cluster: keep at least so many.")
+    ] = None,
     master: Master = "local[*]",
     conf: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of Spark; repeat it.")
@@ -152,6 +172,7 @@ def run(
         trigger=trigger,
         available_now=available_now,
         placement=placement.value,
+        elasticity=run_job.Elasticity(policy.value, min_slots, max_slots),
         master=master,
         settings=run_job.parse_settings(conf or []),
     )
@@ -214,6 +235,58 @@ def demo(
             progress=_progress(json, title),
         )
     typer.echo(json_format.dumps(run_demo.as_dict(shown)) if json else run_demo.as_text(shown))
+
+
+@app.command()
+def replay(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="Logged progress of queries, or a journal."),
+    ],
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help="What to try, such as static:8; repeat it. All usual ones unless said."),
+    ] = None,
+    trigger: Annotated[
+        str | None, typer.Option(help="How often micro-batches began, where the log misleads.")
+    ] = None,
+    slots_then: Annotated[
+        int | None, typer.Option(min=1, help="Slots (executor cores) that the query had.")
+    ] = None,
+    least: Annotated[int, typer.Option("--min", min=1, help="Slots at least.")] = 1,
+    most: Annotated[
+        int | None, typer.Option("--max", min=1, help="Slots at most; twice as many as then.")
+    ] = None,
+    executor_seconds: Annotated[
+        float, typer.Option(min=0.0, help="How long a slot takes to come.")
+    ] = 15.0,
+    json: AsJson = False,
+) -> None:
+    """Show what each policy would have done with a load that was logged.
+
+    FILE holds the StreamingQueryProgress JSON of any query, one on each line, or Spark's log.
+    Example: penstock replay progress.jsonl --slots-then 8 --max 20
+    """
+    from penstock.cli import replay_log
+    from penstock.replay.comparison import Given
+
+    if trigger is not None and seconds_of(trigger) <= 0:
+        raise typer.BadParameter(f"--trigger '{trigger}' is no time. Leave it out to have it found")
+    if most is not None and least > most:
+        raise typer.BadParameter(f"--min {least} is more than --max {most}")
+    given = Given(
+        slots_then=slots_then,
+        least_slots=least,
+        most_slots=most,
+        trigger_seconds=None if trigger is None else seconds_of(trigger),
+        executor_seconds=executor_seconds,
+    )
+    with replay_log.shown(quiet=json) as show:
+        log = replay_log.replay_log(file, policy or (), given, show)
+    if json:
+        typer.echo(json_format.dumps(replay_log.as_dict(log)))
+    else:
+        Console().print(replay_log.as_screen(log))
 
 
 def _progress(json: bool, title: str) -> Callable[[Sequence[str]], Progress]:

@@ -160,13 +160,13 @@ def plain_line(batch: BatchRecord, outputs: Sequence[str]) -> str:
     )
 
 
-def sparkline(values: Sequence[float]) -> str:
-    """Draw values as bars, the greatest one full height.
+def sparkline(values: Sequence[float], top: float | None = None) -> str:
+    """Draw values as bars, the greatest one full height, or ``top`` where it is given.
 
     >>> sparkline([0, 1, 4, 8])
     '▁▁▄█'
     """
-    top = max(values, default=0.0)
+    top = max(values, default=0.0) if top is None else top
     if top <= 0:
         return _BARS[0] * len(values)
     return "".join(_BARS[max(0, round(value / top * len(_BARS)) - 1)] for value in values)

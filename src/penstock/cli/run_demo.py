@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,9 @@ from penstock.cli.quiet_spark import quiet_spark
 from penstock.cli.run_job import decisions_as_dicts, placements_as_dicts
 from penstock.cli.run_record import RunRecord
 from penstock.cli.watching import watch
+from penstock.elasticity.decision import Decision
+from penstock.elasticity.rails.rail import in_slots
+from penstock.journal.events import DecisionMade
 
 if TYPE_CHECKING:
     from penstock.demo import Load
@@ -145,13 +148,23 @@ def as_text(shown: Shown) -> str:
         written, found = record.rows_out.get(name, 0), shown.read_back[name]
         again = "all there" if written == found else f"{found:,} IN THE FILES"
         lines.append(f"  {name:<{width}}  {written:>9,} rows, {again}  {path}")
-    lines += ["", "Decisions:"]
+    lines += ["", f"Decisions that changed the slots, of {len(record.decisions)}:"]
     lines += [
-        f"  from batch {made.batch_id + 1}: {made.decision.slots} slots ({made.decision.reason})"
-        for made in record.decisions
+        f"  from batch {batch_id + 1}: {in_slots(decision.slots)} ({decision.reason})"
+        for batch_id, decision in changes(record.decisions)
     ]
     lines += [f"  from batch {made.batch_id + 1}: {made.reason}" for made in record.placements]
     return "\n".join([*lines, "", *_next_steps(shown)])
+
+
+def changes(decisions: Sequence[DecisionMade]) -> list[tuple[int, Decision]]:
+    """Return the decisions to use another number of slots, and the first, each with its batch."""
+    before = [None, *(made.decision.slots for made in decisions)]
+    return [
+        (made.batch_id, made.decision)
+        for made, slots in zip(decisions, before, strict=False)
+        if made.decision.slots != slots
+    ]
 
 
 def _next_steps(shown: Shown) -> list[str]:

@@ -27,6 +27,45 @@ PLACEMENTS = {
     "cost-aware": "CostAware",
     "key-groups": "KeyGroups",
 }
+POLICIES = {
+    "static": "Static",
+    "incremental": "Incremental",
+    "auto-scale-plus": "AutoScalePlus",
+    "replica-pool": "ReplicaPool",
+    "fuzzy": "Fuzzy",
+    "batch-time-ratio": "BatchTimeRatio",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Elasticity:
+    """The policy by its name, and how few and how many slots it may use."""
+
+    policy: str = "static"
+    min_slots: int | None = None
+    max_slots: int | None = None
+
+    def slots(self, master: str) -> Any:
+        """Return where slots come from: executors of a cluster, or the cores of this machine."""
+        from penstock import catalogue
+
+        is_local = master.startswith("local")
+        if self.min_slots is not None and (is_local or self.policy == "static"):
+            raise ConfigurationError(
+                "--min-slots says how many executors' cores a policy keeps on a cluster. "
+                "Give a --policy and a cluster's --master with it, or leave it out."
+            )
+        if is_local or self.policy == "static":
+            return catalogue.LocalSlots(max=self.max_slots)
+        if self.max_slots is None:
+            raise ConfigurationError(
+                f"--policy {self.policy} may ask the cluster for executors. "
+                "Say for how many cores of them at most, such as --max-slots 20."
+            )
+        return catalogue.ExecutorSlots(min=self.min_slots or 1, max=self.max_slots)
+
+
+_ALL_SLOTS = Elasticity()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +87,13 @@ def run_job(
     trigger: str | None = None,
     available_now: bool = False,
     placement: str = "round-robin",
+    elasticity: Elasticity = _ALL_SLOTS,
     master: str = "local[*]",
     settings: Mapping[str, str] | None = None,
 ) -> Ended:
     """Run a job to its end, or until Ctrl-C; ``progress`` makes a display for some sinks' names."""
     job = file.load()
+    slots = elasticity.slots(master)
     log = spark_log(checkpoint)
     with quiet_spark(
         file.path.stem, master, settings, log=log, import_from=[file.path.parent]
@@ -67,6 +108,8 @@ def run_job(
             trigger=trigger,
             available_now=available_now,
             placement=getattr(catalogue, PLACEMENTS[placement])(),
+            policy=getattr(catalogue, POLICIES[elasticity.policy])(),
+            slots=slots,
             name=file.path.stem,
         )
         display: Progress = progress([output.name for output in query.topology.outputs])

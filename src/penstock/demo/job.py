@@ -26,6 +26,17 @@ TRIGGER_SECONDS = 2
 UNEVEN = ps.sources.KeyCost(low_ms=1.0, high_ms=15.0)
 SENSORS = ps.sources.ZipfKeys(1_000)
 SEED = 7
+# A minute is short: decide at every micro-batch, and give slots back sooner than in a long run. In
+# its first minute Spark takes longer over a batch than over the rows in it.
+POLICY = ps.AutoScalePlus(
+    interval=1,
+    batch_within="6 seconds",
+    horizon="4 seconds",
+    window="20 seconds",
+    rails=ps.GuardRails(
+        scale_out_cool_down="1 second", scale_in_cool_down="6 seconds", scale_in_after=2
+    ),
+)
 
 
 def look_up(reading: dict[str, Any]) -> dict[str, Any]:
@@ -125,6 +136,7 @@ def start(spark: SparkSession, load: Load, out: Path, *, available_now: bool = F
         *topology(stream, str(out)),
         checkpoint=str(out / "checkpoint"),
         placement=ps.CostAware(),
+        policy=POLICY,
         trigger=None if available_now else TRIGGER_SECONDS,
         available_now=available_now,
         name="penstock-demo",

@@ -2,7 +2,7 @@
 
 Layout: ``query.json`` names the query and what its state depends on, ``commits/`` is the commit
 log, ``spark/`` is Spark's own checkpoint, ``panes/`` and ``state/`` hold the state of operators,
-``journal/`` the event log.
+``journal/`` the event log, ``split.json`` and ``shed_rows/`` what was shed.
 """
 
 from __future__ import annotations

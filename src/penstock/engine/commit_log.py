@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.elasticity.decision import Decision
@@ -31,8 +31,9 @@ class CommitRecord:
     ``decision`` is the one that shaped the batch. ``marks`` are the watermarks by source, ``lows``
     those of the operators that look at one: the lowest of their sources. ``windows`` is the state
     of the windowed operators, by the name of their compute operator, ``keyed`` that of the keyed
-    ones. ``placement`` is what the placement learnt, by component: it can be learnt anew, so a
-    record without it, or with something else in its place, is read all the same.
+    ones. ``placement`` is what the placement learnt, by component, ``policy`` what the policy did,
+    ``admission`` what was learnt of read limits: all can be learnt anew, so a record without them,
+    or with something else in their place, is read all the same.
     """
 
     query_id: str
@@ -44,10 +45,16 @@ class CommitRecord:
     windows: Mapping[str, WindowState] = field(default_factory=dict)
     placement: Mapping[str, Any] = field(default_factory=dict)
     keyed: Mapping[str, KeyedState] = field(default_factory=dict)
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    admission: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """Write it as a JSON document that names its own format and version."""
-        decision = asdict(self.decision) | {"tasks": dict(self.decision.tasks)}
+        decision = {
+            "slots": self.decision.slots,
+            "reason": self.decision.reason,
+            "tasks": dict(self.decision.tasks),
+        }
         document = {
             "format": FORMAT,
             "version": VERSION,
@@ -60,6 +67,8 @@ class CommitRecord:
             "windows": {name: state.to_json() for name, state in self.windows.items()},
             "placement": dict(self.placement),
             "keyed": {name: state.to_json() for name, state in self.keyed.items()},
+            "policy": dict(self.policy),
+            "admission": dict(self.admission),
         }
         return json.dumps(document, separators=(",", ":"))
 
@@ -88,6 +97,8 @@ class CommitRecord:
                 keyed={
                     str(k): KeyedState.from_json(v) for k, v in document.get("keyed", {}).items()
                 },
+                policy=_learnt(document.get("policy")),
+                admission=_learnt(document.get("admission")),
             )
         except (KeyError, TypeError, ValueError, AttributeError, ConfigurationError) as error:
             raise CheckpointError(

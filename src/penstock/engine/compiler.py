@@ -7,18 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from penstock.engine.changing import BEFORE_ALL_TIMES, any_index, changing
-from penstock.engine.columns import MISSED, MISSED_TYPE, SOURCE_TAG, WATERMARK
+from penstock.engine.columns import SOURCE_TAG
 from penstock.engine.compiled_batch import CompiledBatch, Plan, Rows
 from penstock.engine.compiled_step import CompiledStep, StateHome, python_steps
 from penstock.engine.keyed_rows import Route, routed
+from penstock.engine.late_rows import as_late_rows, late_rows
 from penstock.engine.observations import Measures, counting
 from penstock.engine.placing import Placing
 from penstock.engine.python_step import FAILED
 from penstock.engine.schemas import as_column, prototype, quoted
+from penstock.engine.shedding import Shedding
 from penstock.engine.source_times import SourceTimes
 from penstock.engine.tables import Tables
 from penstock.engine.task_metrics import TaskReport
@@ -56,8 +57,10 @@ class Compiler:
         windows: Mapping[str, WindowedOperator],
         home: StateHome,
         routes: Mapping[str, Route],
+        shedding: Shedding,
     ) -> None:
         self.topology = topology
+        self.shedding = shedding
         self.windows = windows
         self.turns = rounds(topology)
         self.measured_by = {
@@ -124,7 +127,7 @@ class Compilation:
                 self._run_python(self._compiler.steps[name])
             else:
                 rows = self._windows(operator, windows) or self._sql(operator)
-                self._rows[name] = self._keep(name, self._observed(operator, rows))
+                self._rows[name] = self._split(operator, rows) or self._finished(operator, rows)
 
     def _windows(self, operator: Operator, windows: Mapping[str, DataFrame]) -> Rows | None:
         if not isinstance(operator, Consolidate):
@@ -169,7 +172,7 @@ class Compilation:
         if isinstance(operator, Join):
             return self._join(operator, rows)
         if isinstance(operator, LateRows):
-            return replace(rows, df=self._late(operator, rows.df))
+            return self._late(operator, rows)
         raise AssertionError(f"no way to compile a {operator.kind}")
 
     def _union(self, inputs: list[Rows]) -> Rows:
@@ -190,26 +193,14 @@ class Compilation:
         joined = rows.df.join(table.df, list(operator.on), operator.how)
         return Rows(joined, None, ordered=False)
 
-    def _late(self, operator: LateRows, df: DataFrame) -> DataFrame:
+    def _late(self, operator: LateRows, rows: Rows) -> Rows:
         assert operator.time is not None
-        time = F.unix_micros(F.col(quoted(operator.time)))
-        index = any_index(time)
-        low = self._plan.lows.get(operator.name)
         readers = self._topology.consumers[operator.inputs[0]]
         windowed = [self._compiler.windows[op.name] for op in readers if isinstance(op, Compute)]
-        if not windowed:
-            # Before there is a watermark nothing is late, as if it stood before all times.
-            mark = changing(BEFORE_ALL_TIMES if low is None else low, index)
-            none = F.array().cast(MISSED_TYPE)
-            shown = {WATERMARK: F.timestamp_micros(mark), MISSED: none}
-            return df.filter(time <= mark).withColumns(shown)
-        late, missed = F.lit(False), []
-        for each in windowed:
-            late = late | each.partials.is_late(each.state.closed)
-            missed.append(each.partials.missed(each.state.closed))
-        mark = changing(max(0, low or 0), index)  # windows are closed up to 1970 from the start
-        shown = {WATERMARK: F.timestamp_micros(mark), MISSED: F.concat(*missed)}
-        return df.filter(late).withColumns(shown)
+        low = self._plan.lows.get(operator.name)
+        late = replace(rows, df=late_rows(rows.df, operator.time, low, windowed))
+        shed = self._compiler.shedding.apart(operator.inputs[0])
+        return late if shed is None else self._union([late, replace(rows, df=as_late_rows(shed))])
 
     def _dead_letters(self, operator: DeadLetters) -> Rows:
         ends = dict.fromkeys(chain_end(self._topology, name) for name in operator.inputs)
@@ -245,14 +236,34 @@ class Compilation:
             return rows
         return self._compiler.placing.place(step.component, rows, tasks)
 
-    def _observed(self, operator: Operator, rows: Rows) -> Rows:
+    def _split(self, operator: Operator, rows: Rows) -> Rows | None:
+        """Let only those rows of a source on that are to be processed, where not all are.
+
+        All are kept where several read them, so that its late rows find the others.
+        """
+        shedding = self._compiler.shedding
+        split = shedding.split(operator, rows.df) if isinstance(operator, Source) else None
+        if split is None:
+            return None
+        measures, counted = Measures.on(rows.df, *split.counts)
+        whole = self._finished(operator, replace(rows, df=counted), split.is_admitted)
+        is_kept = operator.name in self._compiler.kept
+        shedding.set_apart(operator.name, whole.df if is_kept else rows.df, split, measures)
+        return replace(whole, df=whole.df.filter(split.is_admitted))
+
+    def _finished(self, operator: Operator, rows: Rows, only: Column | None = None) -> Rows:
+        return self._keep(operator.name, self._observed(operator, rows, only))
+
+    def _observed(self, operator: Operator, rows: Rows, only: Column | None) -> Rows:
+        """Count rows on the way where nobody else does, of ``only`` some where not all count."""
         if operator.name in self._compiler.measured_by:
             return rows
         if operator.name in self._compiler.times:
             mark = self._plan.marks.get(operator.name)
-            measures, df = self._compiler.times[operator.name].measure(rows.df, mark)
+            measures, df = self._compiler.times[operator.name].measure(rows.df, mark, only)
         elif operator.name in self._compiler.counted:
-            measures, df = Measures.on(rows.df, self._compiler.counting)
+            count = self._compiler.counting if only is None else counting(only=only)
+            measures, df = Measures.on(rows.df, count)
         else:
             return rows
         self.result.counters[operator.name] = measures

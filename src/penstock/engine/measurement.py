@@ -51,7 +51,7 @@ def observe_operators(
     for operator in topology:
         name = operator.name
         count = counts.get(name)
-        busy, tasks, slowest = timings.get(name, (0.0, 0, 0.0))
+        busy, tasks, slowest, cpu = timings.get(name, _IDLE)
         observations.append(
             OperatorObservation(
                 name=name,
@@ -63,12 +63,16 @@ def observe_operators(
                 mean_task_seconds=busy / tasks if tasks else 0.0,
                 failed_rows=count.failed if count else 0,
                 estimated=name not in measured.tallies and not isinstance(operator, PythonOperator),
+                cpu_seconds=cpu,
+                inputs=tuple(operator.inputs),
             )
         )
     return tuple(observations)
 
 
-Timing = tuple[float, int, float]
+# Busy seconds, tasks, seconds of the slowest, and for how long they had a core.
+Timing = tuple[float, int, float, float | None]
+_IDLE: Timing = (0.0, 0, 0.0, None)
 
 
 def _timings(topology: Topology, jobs: Sequence[Job], measured: Measured) -> dict[str, Timing]:
@@ -77,6 +81,7 @@ def _timings(topology: Topology, jobs: Sequence[Job], measured: Measured) -> dic
             sum(tally.busy_nanos for tally in tasks) / _NANOS,
             len(tasks),
             max(tally.busy_nanos for tally in tasks) / _NANOS,
+            _cpu_seconds(tasks),
         )
         for name, tasks in measured.tallies.items()
         if tasks
@@ -100,4 +105,11 @@ def _jvm_timings(
         return {}
     busy = sum(python[name][0] for name in in_python if name in python)
     share = max(0.0, times.run_seconds - busy) / len(in_jvm)
-    return dict.fromkeys(in_jvm, (share, times.tasks, share / times.tasks * times.skew))
+    slowest = share / times.tasks * times.skew
+    cpu = min(share, times.cpu_seconds / len(in_jvm))
+    return dict.fromkeys(in_jvm, (share, times.tasks, slowest, cpu))
+
+
+def _cpu_seconds(tasks: Sequence[Tally]) -> float | None:
+    told = [tally.cpu_nanos for tally in tasks if tally.cpu_nanos is not None]
+    return sum(told) / _NANOS if len(told) == len(tasks) else None

@@ -1,20 +1,20 @@
-"""After each micro-batch: monitor, analyse, plan. The batch is committed; nothing here fails it."""
+"""After each micro-batch: monitor and analyse. The batch is committed; nothing here fails it."""
 
 from __future__ import annotations
 
 import logging
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
-from penstock.elasticity.decision import Decision, Policy
 from penstock.elasticity.observation import Observation, SourceObservation
+from penstock.elasticity.shed_rows import ShedRows
+from penstock.engine.control_loop import ControlLoop
 from penstock.engine.measurement import Measured, observe_operators
 from penstock.engine.progress import Progress
-from penstock.errors import ConfigurationError
 from penstock.journal.events import (
     BatchFinished,
-    DecisionMade,
     FaultSeen,
     KnownEvent,
     RowsFailed,
@@ -25,32 +25,29 @@ from penstock.topology.dag import Topology
 from penstock.topology.jobs import Job
 from penstock.topology.operators import Compute, LateRows
 
-KEPT_DECISIONS = 1_000
-
 _log = logging.getLogger("penstock.engine")
 
 
 class Monitor:
-    """Turns measurements into an observation, journals it, and asks the policy what comes next.
+    """Turns measurements into an observation, journals it, and shows it to the policy.
 
-    ``decision`` is the one in force. A policy that raises is journaled and the decision stays.
+    ``shed`` tells what the batch read and did not process, by source.
     """
 
     def __init__(
         self,
         topology: Topology,
         jobs: Sequence[Job],
-        policy: Policy,
+        loop: ControlLoop,
         write: Callable[[KnownEvent], None],
-        start: Observation,
+        shed: Callable[[], Mapping[str, ShedRows]] = dict,
     ) -> None:
         self._topology = topology
         self._jobs = jobs
-        self._policy = policy
+        self._loop = loop
         self._write = write
-        self.decisions: deque[Decision] = deque(maxlen=KEPT_DECISIONS)
+        self._shed = shed
         self.last: Observation | None = None
-        self._adopt(start.batch_id, _checked(policy.decide(start)))
 
     def after_batch(
         self,
@@ -60,17 +57,22 @@ class Monitor:
         progress: Progress | None,
         more: Callable[[], Iterable[KnownEvent]],
     ) -> None:
-        """Complete ``frame`` with what was measured, journal it and ``more``, and decide."""
+        """Complete ``frame`` with what was measured, journal it and ``more``, show it around."""
         try:
-            self.last = self._observation(frame, measured, progress)
-            for event in self._events(self.last, measured, watermarks, progress):
-                self._write(event)
-            for event in more():
-                self._write(event)
-            self._decide(self.last)
+            self.last = seen = self._observation(frame, measured, progress)
         except Exception as error:
-            _log.warning("measuring micro-batch %d failed: %s", frame.batch_id, error)
-            self._write(FaultSeen(frame.batch_id, "measurement failed", str(error)))
+            self._failed(frame.batch_id, error)
+            return
+        try:
+            for event in chain(self._events(seen, measured, watermarks, progress), more()):
+                self._write(event)
+        except Exception as error:
+            self._failed(frame.batch_id, error)
+        self._loop.observe(seen)
+
+    def _failed(self, batch_id: int, error: Exception) -> None:
+        _log.warning("measuring micro-batch %d failed: %s", batch_id, error)
+        self._write(FaultSeen(batch_id, "measurement failed", str(error)))
 
     def _observation(
         self, frame: Observation, measured: Measured, progress: Progress | None
@@ -78,9 +80,12 @@ class Monitor:
         operators = observe_operators(self._topology, self._jobs, measured)
         rows = {operator.name: operator.rows_out for operator in operators}
         waiting = progress.waiting if progress else {}
+        shed = {name: each.rows for name, each in self._shed().items()}
         sources = tuple(
-            SourceObservation(source.name, rows[source.name], waiting.get(source.name))
-            for source in self._topology.sources
+            SourceObservation(
+                name, rows[name], _left(waiting.get(name), rows[name], shed.get(name))
+            )
+            for name in (source.name for source in self._topology.sources)
         )
         jobs = sum(times.spark_jobs for times in measured.jobs.values())
         return replace(frame, operators=operators, sources=sources, jobs=jobs)
@@ -115,26 +120,11 @@ class Monitor:
         beside = self._topology.consumers[operator.inputs[0]]
         return not any(isinstance(each, Compute) for each in beside)
 
-    def _decide(self, observation: Observation) -> None:
-        try:
-            decision = _checked(self._policy.decide(observation))
-        except Exception as error:
-            _log.warning("the policy failed, the last plan stays: %s", error)
-            detail = f"{type(error).__name__}: {error}"
-            self._write(FaultSeen(observation.batch_id, "policy failed", detail))
-            return
-        if decision != self.decision:
-            self._adopt(observation.batch_id, decision)
 
-    def _adopt(self, batch_id: int, decision: Decision) -> None:
-        self.decision = decision
-        self.decisions.append(decision)
-        self._write(DecisionMade(batch_id, decision))
+def _left(waiting: int | None, taken: int, shed: int | None) -> int | None:
+    """Return the rows that a batch left behind, of those that waited when it was planned.
 
-
-def _checked(decision: object) -> Decision:
-    if not isinstance(decision, Decision):
-        raise ConfigurationError(
-            f"the policy returned a {type(decision).__name__}. Return Decision(slots, reason)."
-        )
-    return decision
+    Spark tells how many waited when the batch before was planned: this batch took from them, also
+    what it shed.
+    """
+    return None if waiting is None else max(0, waiting - taken - (shed or 0))

@@ -46,9 +46,9 @@ class Measures:
         return _values(java.getRow()) or (0,)
 
 
-def counting(name: str = "rows") -> Column:
-    """Return the measure that counts rows."""
-    return F.count(F.lit(1)).alias(name)
+def counting(name: str = "rows", only: Column | None = None) -> Column:
+    """Return the measure that counts rows, all or those for which ``only`` is true."""
+    return (F.count(F.lit(1)) if only is None else F.count_if(only)).alias(name)
 
 
 def _values(row: Any) -> tuple[Any, ...] | None:

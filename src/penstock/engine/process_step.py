@@ -71,29 +71,32 @@ class _Task:
         self._pieces: dict[int, list[PieceAt]] = {}
 
     def run(self, arrived: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        started = time.perf_counter_ns()
-        table = pa.Table.from_batches(arrived)
-        rows = ArrivedRows.of(table, self._step.columns, self._step.time, self._step.groups)
-        self._pieces = self._orders.manifest.pieces(rows.touched)
-        for chunk in rows.chunks():
+        with self._tally.timed():
+            table = pa.Table.from_batches(arrived)
+            rows = ArrivedRows.of(table, self._step.columns, self._step.time, self._step.groups)
+            self._pieces = self._orders.manifest.pieces(rows.touched)
+            chunks = iter(rows.chunks())
+        while True:
             failures: Failures = []
-            result = self._chunk(rows, chunk, failures)
+            with self._tally.timed():
+                chunk = next(chunks, None)
+                if chunk is None:
+                    break
+                result = self._chunk(rows, chunk, failures)
             self._tally.rows_out += result.out.num_rows
             for told in failures:
                 reasons = self._tally.failures
                 reasons[told["error"]] = reasons.get(told["error"], 0) + 1
-            self._tally.busy_nanos += time.perf_counter_ns() - started
             if self._step.sets_aside:
                 yield from with_failures(result.out, failures)
             else:
                 yield result.out
-            started = time.perf_counter_ns()
-        self._keyed.files = self._written.close()
-        self._keyed.fetched_bytes = self._files.fetching.bytes
-        self._keyed.fetch_nanos = self._files.fetching.nanos
-        self._files.tidy()
-        self._tally.rows_in += rows.count
-        self._tally.busy_nanos += time.perf_counter_ns() - started
+        with self._tally.timed():
+            self._keyed.files = self._written.close()
+            self._keyed.fetched_bytes = self._files.fetching.bytes
+            self._keyed.fetch_nanos = self._files.fetching.nanos
+            self._files.tidy()
+            self._tally.rows_in += rows.count
 
     def _chunk(self, rows: ArrivedRows, chunk: Chunk, failures: Failures) -> KeyedResult:
         started = time.perf_counter_ns()

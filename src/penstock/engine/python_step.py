@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -51,16 +52,28 @@ class RowFailed(Exception):
 class Tally:
     """What one operator did in one task.
 
-    ``costs`` are by cost key, and ``keys`` by the keys of a keyed operator, where it has one.
+    ``cpu_nanos`` is for how long it had a core, where that was measured. ``costs`` are by cost key,
+    and ``keys`` by the keys of a keyed operator, where it has one.
     """
 
     rows_in: int = 0
     rows_out: int = 0
     busy_nanos: int = 0
+    cpu_nanos: int | None = None
     failures: dict[str, int] = field(default_factory=dict)
     costs: TaskCosts | SlicedCosts | None = None
     keys: KeyLoads | None = None
     keyed: KeyedTally | None = None
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Add the time of what is done inside."""
+        start, cpu = time.perf_counter_ns(), time.thread_time_ns()
+        try:
+            yield
+        finally:
+            self.busy_nanos += time.perf_counter_ns() - start
+            self.cpu_nanos = (self.cpu_nanos or 0) + time.thread_time_ns() - cpu
 
 
 Failures = list[dict[str, str]]
@@ -273,16 +286,15 @@ def _measured(
     tally: Tally,
     costs: CallCosts | None,
 ) -> pa.RecordBatch:
-    """Run one call: two looks at the clock a batch, not two a row unless costs are learnt."""
+    """Run one call: a few looks at the clock a batch, not two a row unless costs are learnt."""
     before = len(failures)
-    start = time.perf_counter_ns()
     try:
-        out = call(batch, failures, costs)
+        with tally.timed():
+            out = call(batch, failures, costs)
     except RowFailed:
         raise
     except Exception as error:  # not of the function, but its operator is where to look
         stop_query(call.operator, "(not known)", error)
-    tally.busy_nanos += time.perf_counter_ns() - start
     tally.rows_in += batch.num_rows
     tally.rows_out += out.num_rows
     for told in failures[before:]:

@@ -16,6 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.elasticity.decision import Decision
 from penstock.elasticity.observation import Observation
 from penstock.engine.failures import as_query_error
+from penstock.engine.own_queries import note_ended
 from penstock.engine.progress import Progress, parse_progress
 from penstock.engine.runner import Runner, StopRequested
 from penstock.errors import PenstockError
@@ -50,12 +51,14 @@ class Query:
         self, spark_query: StreamingQuery, runner: Runner, journal: JournalWriter, journal_dir: str
     ) -> None:
         self._spark_query = spark_query
+        self._run_id = str(spark_query.runId)
         self._runner = runner
         self._journal = journal
         self._closed = False
         self.journal_dir = journal_dir
         self._closing = threading.Lock()
         runner.progress = self._progress
+        runner.admitting.query = spark_query
         # A query may end while nobody waits for it; its journal must not stay open then.
         self._watcher = threading.Thread(target=self._watch, name="penstock-end", daemon=True)
         self._watcher.start()
@@ -142,7 +145,7 @@ class Query:
             rows_per_second=last.rows_in / last.batch_seconds if last else 0.0,
             batch_seconds=last.batch_seconds if last else 0.0,
             waiting_rows=_total(progress.waiting) if progress else None,
-            slots=self._runner.slots_in_use,
+            slots=self._runner.planning.slots_in_use,
             watermarks_seconds={
                 name: None if mark is None else mark / 1e6 for name, mark in marks.items()
             },
@@ -151,7 +154,7 @@ class Query:
 
     def decisions(self) -> list[Decision]:
         """Return the decisions taken so far, oldest first, each with its reason."""
-        return list(self._runner.monitor.decisions)
+        return list(self._runner.planning.loop.decisions)
 
     def _was_stopped_before(self, cause: BaseException) -> bool:
         """Whether the query ended because a stop kept its next batch from starting."""
@@ -186,6 +189,7 @@ class Query:
             self._journal.write(QueryStopped(reason, str(failure) if failure else None))
             self._journal.close()
             self._runner.checkpoint.lock.release()
+            note_ended(self._run_id)
 
 
 def _total(waiting: Mapping[str, int | None]) -> int | None:

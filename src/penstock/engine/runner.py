@@ -5,54 +5,43 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.elasticity.decision import Policy
 from penstock.elasticity.observation import Observation
+from penstock.engine.admitting import Admitting
 from penstock.engine.checkpoint import Checkpoint
 from penstock.engine.commit_log import CommitRecord
 from penstock.engine.compiled_batch import CompiledBatch, Plan
 from penstock.engine.compiled_step import StateHome
 from penstock.engine.compiler import Compilation, Compiler
+from penstock.engine.control_loop import IDLE_SECONDS
 from penstock.engine.execution import run_jobs
 from penstock.engine.failures import as_query_error
 from penstock.engine.keyed_states import KeyedStates
 from penstock.engine.measurement import Measured
 from penstock.engine.monitor import Monitor
 from penstock.engine.placing import Placing
+from penstock.engine.planning import Planning
 from penstock.engine.progress import Progress
 from penstock.engine.session import configure
-from penstock.engine.slots import Slots
+from penstock.engine.setting import Setting
+from penstock.engine.shedding import Shedding
 from penstock.engine.stage_times import StageTimes
-from penstock.engine.steps import OnStep, Step
+from penstock.engine.steps import Step
 from penstock.engine.tables import Tables
 from penstock.engine.task_metrics import BATCH_PROPERTY, TaskMetrics
 from penstock.engine.windowing import Windowing
 from penstock.errors import PenstockError, QueryError
-from penstock.journal.events import BatchSkipped, FaultSeen
+from penstock.journal.events import BatchSkipped, FaultSeen, KnownEvent
 from penstock.journal.writer import JournalWriter
-from penstock.placement.placement import Placement
 from penstock.sinks.filesystem import HadoopFiles
 from penstock.topology.components import components
 from penstock.topology.dag import Topology
 from penstock.topology.jobs import Job, dry_operators, jobs
 from penstock.topology.operators import Compute, Operator, Output
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What a runner is made with, apart from the topology and its checkpoint."""
-
-    policy: Policy
-    placement: Placement
-    slots: Slots
-    trigger_seconds: float | None
-    clock: Callable[[], float]
-    on_step: OnStep | None = None
 
 
 class StopRequested(Exception):
@@ -93,7 +82,14 @@ class Runner:
         self._placing = Placing(
             setting.placement, topology, components(topology), record.placement if record else {}
         )
+        self.admitting = Admitting(
+            spark,
+            setting.intake.admission,
+            setting.trigger_seconds,
+            record.admission if record else {},
+        )
         self._keyed = KeyedStates(topology, files, checkpoint.path, record, setting.placement)
+        self._shedding = Shedding(topology, files, checkpoint, setting.intake, setting.clock)
         self._compiler = Compiler(
             topology,
             self._placing,
@@ -102,6 +98,7 @@ class Runner:
             self._windowing.operators,
             StateHome(checkpoint.path, checkpoint.query_id),
             self._keyed.routes,
+            self._shedding,
         )
         self._turns = max(job.round for job in self.jobs) + 1
         self._dry: frozenset[str] = frozenset()
@@ -115,13 +112,17 @@ class Runner:
         self._threads: set[int] = set()
         self.failure: PenstockError | None = None
         self.progress: Callable[[], Progress | None] = lambda: None
-        start = self._frame(batch_id=-1, batch_seconds=0.0)
-        self.monitor = Monitor(topology, self.jobs, setting.policy, journal.write, start)
-
-    @property
-    def slots_in_use(self) -> int:
-        """How many slots the plan for the next batch uses."""
-        return min(self.monitor.decision.slots, self._setting.slots.available(self._context))
+        self.planning = Planning(
+            self._context, setting, self._compiler.components, journal.write, record
+        )
+        self.monitor = Monitor(
+            topology,
+            self.jobs,
+            self.planning.loop,
+            journal.write,
+            lambda: self._shedding.shed_rows,
+        )
+        self.planning.loop.idle = self._idle
 
     @property
     def watermarks_micros(self) -> Mapping[str, int | None]:
@@ -144,12 +145,26 @@ class Runner:
             finally:
                 self._threads = set()
 
+    def _idle(self) -> Observation | None:
+        """Return an observation of no rows, where a batch has been due for a while and none came.
+
+        Between the triggers of a query rows may well be coming.
+        """
+        last, now = self.monitor.last, self._setting.clock()
+        if last is None or self.busy.locked() or self.stopping:
+            return None
+        due = last.started_seconds + (self._setting.trigger_seconds or 0.0)
+        if now < max(due, last.at_seconds) + IDLE_SECONDS:
+            return None
+        return last.idle_at(now, self.planning.available())
+
     def is_running_here(self) -> bool:
         """Whether the calling thread is one in which a micro-batch runs."""
         return threading.get_ident() in self._threads
 
     def close(self) -> None:
-        """Free what is kept between batches."""
+        """Free what is kept between batches, and leave the slots to themselves."""
+        self.planning.close()
         self._windowing.stop()
         self._tables.release()
 
@@ -164,9 +179,10 @@ class Runner:
         if not self._configured:
             configure(df.sparkSession)
             self._configured = True
-        self._set_exchanges(df.sparkSession)
+        plan = self.planning.plan(self._windowing.committed)
+        self._set_exchanges(df.sparkSession, plan.slots)
         self._context.setLocalProperty(BATCH_PROPERTY, self._tag(batch_id))
-        plan = self._plan()
+        self._shedding.begin(batch_id)
         self._keyed.begin(self._context, batch_id, plan)
         compilation = self._compiler.begin(df, plan)
         self._dry = frozenset()
@@ -185,7 +201,7 @@ class Runner:
         self._commit(batch_id, has_time=has_time)
         self._reached(Step.COMMIT, batch_id)
         self._is_first = False
-        frame = self._frame(batch_id, time.perf_counter() - started)
+        frame = self.planning.frame(batch_id, time.perf_counter() - started, plan.slots)
         self.monitor.after_batch(
             frame,
             measured,
@@ -195,6 +211,7 @@ class Runner:
                 self._placing.events(batch_id),
                 self._windowing.events(batch_id, measured.jobs, measured.spark_counts),
                 self._keyed.events(batch_id),
+                self._intake_events(batch_id),
             ),
         )
         self._reached(Step.PLAN, batch_id)
@@ -226,6 +243,7 @@ class Runner:
         self._settle(batch_id)
         compiled.complete()
         if turn == 0:
+            self._shedding.write(batch_id, compiled.places)
             seen = compiled.seen(self.topology.sources)
             beside = self._windowing.seen(self._compiler.measured_by, compiled.places)
             self._windowing.advance(seen | beside)
@@ -287,12 +305,14 @@ class Runner:
             query_id=self.checkpoint.query_id,
             batch_id=batch_id,
             committed_at_seconds=self._setting.clock(),
-            decision=self.monitor.decision,
+            decision=self.planning.shaping,
             marks=self._windowing.running.marks,
             lows=self._windowing.running.lows,
             windows=self._windowing.states(),
             placement=self._placing.states() | self._windowing.learnt(),
             keyed=self._keyed.states(),
+            policy=self.planning.loop.state,
+            admission=self.admitting.learnt(),
         )
         self.checkpoint.log.commit(record)
         self._keyed.has_committed(batch_id)
@@ -304,32 +324,17 @@ class Runner:
             FaultSeen(latest.batch_id if latest else -1, "compaction failed", detail)
         )
 
-    def _set_exchanges(self, session: SparkSession) -> None:
+    def _intake_events(self, batch_id: int) -> Iterator[KnownEvent]:
+        """Say what was shed, and limit the next batch."""
+        assert self.monitor.last is not None
+        yield from self._shedding.events(batch_id)
+        yield from self.admitting.after_batch(self.monitor.last, self._shedding.shed_rows)
+
+    def _set_exchanges(self, session: SparkSession, slots: int) -> None:
         """Let exchanges have as many tasks as there are slots in use."""
-        slots = self.slots_in_use
         if slots != self._exchange_tasks:
             session.conf.set("spark.sql.shuffle.partitions", str(slots))
             self._exchange_tasks = slots
-
-    def _frame(self, batch_id: int, batch_seconds: float) -> Observation:
-        return Observation(
-            batch_id=batch_id,
-            at_seconds=self._setting.clock(),
-            batch_seconds=batch_seconds,
-            trigger_seconds=self._setting.trigger_seconds,
-            slots=self._setting.slots.available(self._context),
-        )
-
-    def _plan(self) -> Plan:
-        available = self._setting.slots.available(self._context)
-        decision, tasks = self.monitor.decision, {}
-        for component in self._compiler.components:
-            if component.runs_python:
-                named = [decision.tasks.get(op.name) for op in component.operators]
-                wanted = max([n for n in named if n is not None], default=decision.slots)
-                tasks[component.name] = min(wanted, available)
-        marks = self._windowing.committed
-        return Plan(tasks, marks.marks, marks.lows, self.slots_in_use)
 
     def _tag(self, batch_id: int, job: str = "") -> str:
         return f"penstock:{self._run_id}:{batch_id}:{job}".rstrip(":")

@@ -130,7 +130,7 @@ def check_streamable(operator: str, what: str, df: DataFrame) -> bool:
     A sum over a micro-batch is a sum over whatever happened to arrive in it.
     """
     plan = df._jdf.queryExecution().analyzed()
-    nodes = _node_names(plan)
+    nodes = node_names(plan)
     for node in nodes:
         if node in ("Aggregate", "Window", "Sort", "Deduplicate", "Distinct"):
             raise TopologyError(
@@ -141,7 +141,8 @@ def check_streamable(operator: str, what: str, df: DataFrame) -> bool:
     return "Generate" not in nodes
 
 
-def _node_names(plan: Any) -> list[str]:
+def node_names(plan: Any) -> list[str]:
+    """Name the kinds of all nodes of a logical plan."""
     names, queue = [], [plan]
     while queue:
         node = queue.pop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from penstock.engine.changing import BEFORE_ALL_TIMES, any_index, changing
@@ -22,17 +22,26 @@ class SourceTimes:
         assert source.watermark is not None
         self._counts_late = source.watermark.counts_late
         self._time = F.unix_micros(F.col(quoted(source.time)))
-        self._index = any_index(self._time)
-        times = [F.max(self._time).alias("newest"), F.min(self._time).alias("oldest")]
-        self._measures = [counting(), *times]
+        self._measures = _measures(self._time)
 
-    def measure(self, df: DataFrame, mark: Mark | None) -> tuple[Measures, DataFrame]:
-        """Measure the rows of a batch; ``mark`` is where the watermark stands."""
+    def measure(
+        self, df: DataFrame, mark: Mark | None, only: Column | None = None
+    ) -> tuple[Measures, DataFrame]:
+        """Measure the rows of a batch; ``mark`` is where the watermark stands.
+
+        ``only`` are the rows that are looked at, all unless given.
+        """
+        time = self._time if only is None else F.when(only, self._time)
+        measures = self._measures if only is None else _measures(time, only)
         if not self._counts_late:
-            return Measures.on(df, *self._measures)
+            return Measures.on(df, *measures)
         known = mark.micros if mark and mark.micros is not None else BEFORE_ALL_TIMES
-        late = F.count_if(self._time <= changing(known, self._index)).alias("late")
-        return Measures.on(df, *self._measures, late)
+        late = F.count_if(time <= changing(known, any_index(time))).alias("late")
+        return Measures.on(df, *measures, late)
+
+
+def _measures(time: Column, only: Column | None = None) -> list[Column]:
+    return [counting(only=only), F.max(time).alias("newest"), F.min(time).alias("oldest")]
 
 
 def seen(measures: Measures, places: Sequence[DataFrame]) -> Seen:

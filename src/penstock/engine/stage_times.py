@@ -10,14 +10,16 @@ from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 
 _MILLIS = 1_000.0
-_SETTLE_MILLIS = 60_000
+_NANOS = 1e9
+_SETTLE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class JobTimes:
     """The stages of one planned job, taken together.
 
-    ``run_seconds`` sums the tasks' run time over all stages; ``tasks``, ``skew`` (the slowest
+    ``run_seconds`` sums the tasks' run time over all stages, ``cpu_seconds`` the time for which
+    they had a core in the JVM; ``tasks``, ``skew`` (the slowest
     task's time over the mean) are those of the stage with the most run time. ``exchanged_rows`` is
     what the last stage that exchanged rows handed on.
     """
@@ -27,6 +29,7 @@ class JobTimes:
     tasks: int = 0
     skew: float = 1.0
     exchanged_rows: int = 0
+    cpu_seconds: float = 0.0
 
 
 class StageTimes:
@@ -44,7 +47,28 @@ class StageTimes:
 
     def of(self, tag: str) -> JobTimes:
         """Return the times of all Spark jobs that ran under a tag."""
-        job_ids = list(self._tracker.getJobIdsForTag(tag))
+        return self._together(list(self._tracker.getJobIdsForTag(tag)))
+
+    def of_group(self, group: str, since_seconds: float, until_seconds: float) -> JobTimes:
+        """Return the times of a group's Spark jobs that began between two times (epoch)."""
+        job_ids = []
+        # The newest first: a long-lived group has hundreds of jobs, of which few are wanted.
+        for job_id in sorted(self._tracker.getJobIdsForGroup(group), reverse=True):
+            began = self._began_seconds(job_id)
+            if began is not None and began < since_seconds:
+                break
+            if began is not None and began <= until_seconds:
+                job_ids.append(job_id)
+        return self._together(sorted(job_ids))
+
+    def _began_seconds(self, job_id: int) -> float | None:
+        try:
+            submitted = self._store.job(job_id).submissionTime()
+        except Py4JJavaError:  # long forgotten
+            return None
+        return submitted.get().getTime() / _MILLIS if submitted.isDefined() else None
+
+    def _together(self, job_ids: list[int]) -> JobTimes:
         stages = []
         for job_id in job_ids:
             info = self._tracker.getJobInfo(job_id)
@@ -60,6 +84,7 @@ class StageTimes:
             tasks=longest.tasks,
             skew=longest.skew,
             exchanged_rows=next((s.exchanged_rows for s in reversed(ran) if s.exchanged_rows), 0),
+            cpu_seconds=sum(stage.cpu_seconds for stage in ran),
         )
 
     def _stage(self, stage_id: int) -> JobTimes | None:
@@ -81,15 +106,16 @@ class StageTimes:
             tasks=tasks,
             skew=skew,
             exchanged_rows=int(data.shuffleWriteRecords()),
+            cpu_seconds=data.executorCpuTime() / _NANOS,
         )
 
-    def settle(self) -> bool:
+    def settle(self, most_seconds: float = _SETTLE_SECONDS) -> bool:
         """Wait until Spark has booked everything that has already run; say whether it has.
 
         Only the queues of the status store and of observations are waited for: a slow listener of
         the user's, which has a queue of its own, must not slow a batch.
         """
-        deadline = int(time.time() * _MILLIS) + _SETTLE_MILLIS
+        deadline = int((time.time() + most_seconds) * _MILLIS)
         return all(bool(queue.waitUntilEmpty(deadline)) for queue in self._queues)
 
 

@@ -13,10 +13,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.engine.checkpoint import Checkpoint, open_checkpoint
 from penstock.engine.columns import SOURCE_TAG
+from penstock.engine.own_queries import note_own
 from penstock.engine.query import Query
-from penstock.engine.runner import Runner, Setting
+from penstock.engine.runner import Runner
 from penstock.engine.schemas import quoted
 from penstock.engine.session import check_timestamps, spark_version
+from penstock.engine.setting import Setting
+from penstock.engine.slots import ElasticSlots
 from penstock.engine.state_files import check_reachable
 from penstock.errors import ConfigurationError
 from penstock.journal.events import QueryStarted, QueryStopped
@@ -58,6 +61,9 @@ def start(
         directory = journal or _default_journal(files, opened.path, opened.query_id)
         writer = JournalWriter(directory, clock=setting.clock)
         undo.callback(writer.close)
+        if isinstance(setting.slots, ElasticSlots):
+            setting.slots.attach(spark, writer.write)
+            undo.callback(setting.slots.detach)
         writer.write(
             QueryStarted(
                 query_id=opened.query_id,
@@ -74,8 +80,10 @@ def start(
             output.sink.open(opened.query_id)
         ship_package(spark)
         runner = Runner(spark, topology, opened, setting, writer)
+        undo.callback(runner.planning.loop.close)
         with _quick_bookkeeping(spark, files.is_local(opened.path)):
             started = _start_spark_query(topology, opened, setting, runner, available_now, name)
+        note_own(str(started.runId))
         undo.pop_all()
     return Query(started, runner, writer, directory)
 

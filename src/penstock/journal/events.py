@@ -38,12 +38,14 @@ class BatchFinished:
     """A micro-batch was committed, with all that was measured in it.
 
     ``watermark_seconds`` is event time and ``committed_seconds`` the time the commit record was
-    written, both in seconds since the epoch.
+    written, both in seconds since the epoch. ``query`` says whose batch it was where one journal
+    is kept of several queries.
     """
 
     observation: Observation
     watermark_seconds: float | None = None
     committed_seconds: float | None = None
+    query: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class ForecastMade:
     batch_id: int
     horizon_seconds: float
     rows: Mapping[str, float]
+    query: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,41 @@ class DecisionMade:
 
     batch_id: int
     decision: Decision
+    query: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SlotsChanged:
+    """What became of the slots that were planned, and why.
+
+    ``planned`` is what the policy wants, ``requested`` what the cluster manager was asked for,
+    ``observed`` what it gave, and ``warm`` how many of these are ready and counted.
+    """
+
+    planned: int
+    requested: int
+    observed: int
+    warm: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LimitSet:
+    """How many rows the next micro-batches may take from the sources at most, and why."""
+
+    batch_id: int
+    rows: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowsShed:
+    """Rows that were not processed as the user chose, and where they were kept instead."""
+
+    batch_id: int
+    source: str
+    rows: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +239,7 @@ class QueryStopped:
 
     reason: str
     error: str | None = None
+    query: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +267,9 @@ KnownEvent = (
     | SourceProgress
     | ForecastMade
     | DecisionMade
+    | SlotsChanged
+    | LimitSet
+    | RowsShed
     | WindowsClosed
     | PanesStored
     | WindowPlanChanged

@@ -1,9 +1,9 @@
 """Streams to try things on: rate traces replayed, and load that follows a formula."""
 
+from penstock.elasticity.lag import waiting_rows
 from penstock.sources.cost import KeyCost
 from penstock.sources.delays import ExponentialDelay, NoDelay, UniformDelay
 from penstock.sources.keys import UniformKeys, ZipfKeys
-from penstock.sources.offset import waiting_rows
 from penstock.sources.patterns import Pattern, Ramp, Sine, Spikes, Steady, Steps
 from penstock.sources.replay import generate, replay
 from penstock.sources.trace import Trace

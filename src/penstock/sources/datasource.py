@@ -18,14 +18,17 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from penstock.elasticity.lag import SOURCE_MARK
 from penstock.errors import CheckpointError, ConfigurationError
-from penstock.sources.offset import SOURCE_MARK, ReplayOffset
+from penstock.sources.offset import ReplayOffset
 from penstock.sources.options import ReplayOptions
 from penstock.sources.rows import SPARK_SCHEMA, RowMaker
 from penstock.sources.schedule import Schedule
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+ALL_ROWS = (1 << 63) - 1
 
 
 class ReplaySource(DataSource):
@@ -83,9 +86,12 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return offset.as_dict()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """Give the limit of a batch, in rows; Spark also applies it with AvailableNow."""
+        """Give the limit of a batch; Spark also applies it with AvailableNow.
+
+        It is always one in rows: that says that this source takes such limits.
+        """
         max_rows = self._options.max_rows_per_batch
-        return ReadAllAvailable() if max_rows is None else ReadMaxRows(max_rows)
+        return ReadMaxRows(ALL_ROWS if max_rows is None else max_rows)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Make the rest of the pass available at once, whatever the time."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.elasticity.lag import SOURCE_MARK
 from penstock.errors import CheckpointError
-
-SOURCE_MARK = "penstock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,32 +45,3 @@ class ReplayOffset:
                 "give this query a checkpoint of its own"
             )
         return cls(int(offset["row"]), int(offset["origin_ms"]), str(offset["rows_like"]))
-
-
-def waiting_rows(
-    end_offset: Mapping[str, Any] | str | None, latest_offset: Mapping[str, Any] | str | None
-) -> int | None:
-    """Count the rows that are due and not read yet, from the offsets of a query's progress.
-
-    Both may be the JSON text that a progress holds. None where either is not of this source.
-
-    >>> read = ReplayOffset(row=100, origin_ms=0, rows_like="").as_dict()
-    >>> due = ReplayOffset(row=250, origin_ms=0, rows_like="").as_dict()
-    >>> waiting_rows(read, due), waiting_rows({"0": 7}, {"0": 9}), waiting_rows(read, None)
-    (150, None, None)
-    """
-    end_row, latest_row = _row_of(end_offset), _row_of(latest_offset)
-    if end_row is None or latest_row is None:
-        return None
-    return max(0, latest_row - end_row)
-
-
-def _row_of(offset: Mapping[str, Any] | str | None) -> int | None:
-    if isinstance(offset, str):
-        try:
-            offset = json.loads(offset)
-        except ValueError:
-            return None
-    if not isinstance(offset, Mapping) or offset.get("source") != SOURCE_MARK:
-        return None
-    return int(offset["row"])
