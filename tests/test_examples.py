@@ -8,11 +8,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import penstock as ps
+from penstock import journal
 from penstock.cli.job_file import JobFile
 from penstock.key_state import micros_of
 from penstock.sources import Sine, UniformDelay, UniformKeys, ZipfKeys
@@ -41,9 +44,9 @@ def rows_of(
     ]
 
 
-def finish(spark: SparkSession, example: str, checkpoint: Path) -> ps.Query:
+def finish(spark: SparkSession, example: str, checkpoint: Path, **options: Any) -> ps.Query:
     outlets = JobFile.parse(str(EXAMPLES / example)).load().build(spark)
-    query = ps.run(*outlets, checkpoint=str(checkpoint), available_now=True)
+    query = ps.run(*outlets, checkpoint=str(checkpoint), available_now=True, **options)
     assert query.await_termination(LIMIT_SECONDS)
     return query
 
@@ -201,3 +204,101 @@ def sessions_of(clicks: list[tuple[int, int]], pause: int) -> list[tuple[int, in
             run.append(at)
         made.append((user, run[0], run[-1], len(run)))
     return made
+
+
+def table_of(
+    spark: SparkSession, trace: Trace, keys: Keys, origin_micros: int, columns: list[str]
+) -> DataFrame:
+    """Make a source's rows without a stream, as a table of Spark."""
+    maker = RowMaker(Schedule(trace), keys, NoDelay(), _SOME_COST, 0, origin_micros)
+    rows = pa.Table.from_batches(list(maker.batches(0, trace.rows)))
+    return spark.createDataFrame(rows).selectExpr(*columns)
+
+
+def test_tweets(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TWEETS_OUT", str(tmp_path / "out"))
+    monkeypatch.setenv("TWEETS_SECONDS", "3")
+    finish(spark, "tweets.py", tmp_path / "checkpoint")
+    module: Any = sys.modules["_penstock_job_tweets"]
+    trace = trace_of_pattern(Sine(mean=100, amplitude=90, period_seconds=30), 3)
+    tweets = table_of(spark, trace, ZipfKeys(1_000), 0, module.tweet_columns())
+
+    words = r"filter(split(text, ' '), w -> w NOT RLIKE '^(@|https:)')"
+    read = tweets.selectExpr("id", "author", f"{words} AS words").filter("size(words) > 0")
+    counts = {
+        topic: f"size(filter(words, w -> w IN ({', '.join(map(repr, own))})))"
+        for topic, own in module.TOPICS.items()
+    }
+    most = f"greatest({', '.join(counts.values())})"
+    cases = " ".join(f"WHEN {count} = {most} THEN '{topic}'" for topic, count in counts.items())
+    expected = read.selectExpr(
+        "id",
+        "author",
+        f"CASE WHEN {most} = 0 THEN 'none' {cases} END AS topic",
+        "CASE author % 10 WHEN 3 THEN 'press' WHEN 1 THEN 'politics' WHEN 2 THEN 'politics' "
+        "ELSE 'other' END AS kind",
+    ).collect()
+    found = spark.read.parquet(str(tmp_path / "out" / "tweets"))
+    assert Counter(found.select("id", "author", "topic", "kind").collect()) == Counter(expected)
+    assert {row.topic for row in expected} == {*module.TOPICS, "none"}
+    assert {row.kind for row in expected} == {"press", "politics", "other"}
+    assert 0.8 * trace.rows < len(expected) < trace.rows
+
+
+def test_opinions(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPINIONS_OUT", str(tmp_path / "out"))
+    monkeypatch.setenv("OPINIONS_SECONDS", "8")
+    finish(spark, "opinions.py", tmp_path / "checkpoint", placement=ps.CostAware())
+    module: Any = sys.modules["_penstock_job_opinions"]
+    steps = ps.sources.Steps([(1.6, 80), (3.2, 400), (1.6, 200), (1.6, 80)])
+    origin = 1_767_225_600_000_000  # 2026 begins
+    opinions = table_of(
+        spark, trace_of_pattern(steps, 8), ZipfKeys(500), origin, module.opinion_columns()
+    ).filter("topic IN ('schools', 'traffic', 'taxes')")
+
+    window = F.window("ts", "2 seconds")
+    city = F.concat(F.lit("city "), F.col("code") % 40)
+    decade = F.floor(F.col("age") / 10) * 10
+    age = F.concat(F.lit("age "), decade, F.lit(" to "), decade + 9)
+    expected = Counter(
+        row
+        for subgroup in (city, age)
+        for row in opinions.groupBy(window, "opinion", subgroup.alias("subgroup"))
+        .agg(F.count("*").alias("opinions"))
+        .filter("opinions >= 3")
+        .selectExpr("unix_seconds(window.end) AS end", "opinion", "subgroup", "opinions")
+        .collect()
+    )
+    found = Counter(
+        spark.read.parquet(str(tmp_path / "out" / "subgroups"))
+        .selectExpr("unix_seconds(window.end) AS end", "opinion", "subgroup", "opinions")
+        .collect()
+    )
+    # The last window stays open: no row comes after its end.
+    closed = Counter({row: n for row, n in expected.items() if row.end < origin / 1e6 + 8})
+    assert found == closed
+    assert {row.end - origin / 1e6 for row in found} == {2, 4, 6}
+
+
+@pytest.mark.slow
+def test_autoscale_says_what_it_would_do(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, str(EXAMPLES / "autoscale.py")],
+        cwd=tmp_path,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "AUTOSCALE_SECONDS": "40"},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_SECONDS,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    said = [line for line in ran.stdout.splitlines() if line.startswith("after batch ")]
+    assert "nothing is measured yet" in said[0]
+    assert "input " in said[-1]
+    decided = [
+        event.body.decision.slots
+        for event in journal.read(tmp_path / "autoscale-journal")
+        if isinstance(event.body, journal.DecisionMade)
+    ]
+    assert len(decided) == len(said)
+    assert max(decided) <= 8
