@@ -27,12 +27,13 @@ java: $(READY)
 demo: $(READY) java ## Run the demonstration on local Spark, about a minute and a half
 	@$(BIN)/penstock demo
 
+# Two at a time: a Spark test mostly waits for its driver, so that two cores have room for two.
 test: $(READY) java lint ## Run linters and the quick suites
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 test-long: $(READY) java ## Run the suites that take longer: faults, clusters, a database
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[postgres-tests]' || true
-	$(BIN)/python -m pytest -q -m 'slow or cluster or postgres'
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'slow or cluster or postgres'
 
 lint: $(READY) ## Check style, types and layers
 	$(BIN)/ruff check .
