@@ -251,9 +251,12 @@ def test_the_nth_lowest_is_found_by_halving_what_is_left(spark: SparkSession) ->
     order = sorted(pairs)
     low, high = order[0][0], order[-1][0]
     twin = order.index((0, 7))
-    for n in (1, 100, twin + 1, twin + 40, len(order)):
-        assert nth_lowest(keys, n, low, high, few=20) == order[n - 1]
-    assert nth_lowest(keys, 170, low, high) == order[169]
+    try:
+        for n in (1, 100, twin + 1, twin + 40, len(order)):
+            assert nth_lowest(keys, n, low, high, few=20) == order[n - 1]
+        assert nth_lowest(keys, 170, low, high) == order[169]
+    finally:
+        keys.unpersist()
 
 
 @pytest.mark.parametrize(
