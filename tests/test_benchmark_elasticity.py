@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -22,10 +20,9 @@ from elasticity_outcome import (
 from pyspark.sql import SparkSession
 
 import penstock as ps
+from benchmark_module import benchmark_module
 from penstock.elasticity.observation import Observation, SourceObservation
 from penstock.journal import BatchFinished, DecisionMade, Event, FaultSeen, QueryStarted
-
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
 #   seconds  100   101   102   103   104   105
 #   due      a b   c d         e f
@@ -36,15 +33,7 @@ BATCHES = (Batch(0, 101.5, 2, 4), Batch(1, 103.0, 3, 4), Batch(2, 105.0, 1, 2))
 
 @pytest.fixture(scope="module")
 def benchmark() -> ModuleType:
-    # By its path: tests have a package of the same name.
-    where = BENCHMARKS / "elasticity.py"
-    spec = importlib.util.spec_from_file_location("benchmark_of_elasticity", where)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+    return benchmark_module("elasticity")
 
 
 def test_a_recording_is_squeezed(tmp_path: Path) -> None:

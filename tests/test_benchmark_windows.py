@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -12,21 +10,14 @@ from windows_cases import CASES, Case, Span
 from windows_flat import Course, line, slopes
 from windows_runs import Setting, by_penstock, by_spark
 
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+from benchmark_module import benchmark_module
+
 TINY = Case("tiny", (Span("40 seconds", "10 seconds"),), 200, 5, 20, 40)
 
 
 @pytest.fixture(scope="module")
 def benchmark() -> ModuleType:
-    # By its path: tests have a package of the same name.
-    where = BENCHMARKS / "windows.py"
-    spec = importlib.util.spec_from_file_location("benchmark_of_windows", where)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+    return benchmark_module("windows")
 
 
 def test_command_line(benchmark: ModuleType) -> None:
