@@ -3,10 +3,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from pyspark import cloudpickle
+from pyspark import SparkContext, cloudpickle
 from pyspark.sql import SparkSession
 
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -56,3 +57,13 @@ def _ship_test_functions(request: pytest.FixtureRequest) -> Iterator[None]:
     cloudpickle.register_pickle_by_value(module)
     yield
     cloudpickle.unregister_pickle_by_value(module)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_stays_cached() -> Iterator[None]:
+    """Let the file that leaves rows cached fail, not the next one that looks for them."""
+    yield
+    context = SparkContext._active_spark_context
+    if context is not None:
+        java: Any = context._jsc
+        assert [info.name() for info in java.sc().getRDDStorageInfo()] == []

@@ -265,7 +265,10 @@ class TestDemo:
             assert (run.process.returncode, complaints) == (0, "")
             assert run.processes() == []
         outcome = json.loads(told)
-        assert outcome["rows"] == outcome["offered_rows"] == 5000
+        assert outcome["offered_rows"] == 5000
+        # A machine that is busy with something else ends it by the clock.
+        patience = 20 + run_demo.PATIENCE_SECONDS
+        assert outcome["rows"] == 5000 or outcome["stream_seconds"] >= patience
         assert outcome["failed_rows"] > 0
         assert not outcome["stopped_by_ctrl_c"]
         for output in outcome["outputs"]:

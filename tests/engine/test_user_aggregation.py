@@ -121,9 +121,9 @@ def small_batches(spark: SparkSession) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def rows(spark: SparkSession) -> DataFrame:
+def rows(spark: SparkSession) -> Iterator[DataFrame]:
     """Keys of many types, with nulls and every kind of zero and NaN, over eight partitions."""
-    return (
+    made = (
         spark.range(0, 400, numPartitions=8)
         .selectExpr(
             "id",
@@ -145,6 +145,8 @@ def rows(spark: SparkSession) -> DataFrame:
         )
         .cache()
     )
+    yield made
+    made.unpersist()
 
 
 def texts(df: DataFrame) -> list[str]:
