@@ -31,9 +31,9 @@ def knowing(costs: dict[int, float]) -> CostSketch:
     return sketch
 
 
-def running(costs: dict[int, float], instances: int) -> Scheduler:
+def running(costs: dict[int, float], instances: int, resync_tuples: int | None = None) -> Scheduler:
     """Return a scheduler that runs, with loads of 0 and these costs on every instance."""
-    scheduler = Scheduler(instances)
+    scheduler = Scheduler(instances, resync_tuples=resync_tuples)
     for instance in range(instances):
         scheduler.receive(Matrices(instance, knowing(costs)))
     for _ in range(instances):
@@ -114,6 +114,36 @@ def test_an_instance_tells_how_far_the_estimate_is_off() -> None:
     assert instance.execute(A, 2.0) == []
     assert instance.execute(A, 3.0, Request(7, 4.5)) == [Reply(1, 7, 0.5)]
     assert instance.execute(A, 1.0, Request(8, 9.0)) == [Reply(1, 8, -3.0)]
+
+
+def test_idle_time_counts_where_that_is_wished() -> None:
+    instance = Instance(1, window=10, idle_counts=True)
+    assert instance.execute(A, 2.0, done_seconds=7.0) == []
+    assert instance.execute(A, 3.0, Request(7, 4.5), done_seconds=12.0) == [Reply(1, 7, 7.5)]
+    with pytest.raises(ConfigurationError, match="done_seconds"):
+        instance.execute(A, 1.0, Request(8, 9.0))
+
+
+def test_the_scheduler_asks_again_after_so_many_tuples_of_running() -> None:
+    scheduler = running({A: 2.0}, 2, resync_tuples=3)
+    assert [scheduler.submit(A).request for _ in range(2)] == [None, None]
+    asked = [scheduler.submit(A) for _ in range(2)]
+    assert asked == [(0, Request(2, 4.0)), (1, Request(2, 4.0))]
+    assert scheduler.state is WAIT_ALL
+    assert scheduler.submit(A).request is None  # nobody runs before all have replied
+    for instance in (0, 1):
+        scheduler.receive(Reply(instance, 2, 0.0))
+    assert [scheduler.submit(A).request is None for _ in range(3)] == [True, True, False]
+
+
+def test_matrices_put_off_the_next_question() -> None:
+    scheduler = running({A: 2.0}, 1, resync_tuples=3)
+    scheduler.submit(A)
+    scheduler.receive(Matrices(0, knowing({A: 2.0})))
+    request = scheduler.submit(A).request
+    assert request is not None
+    scheduler.receive(Reply(0, request.epoch, 0.0))
+    assert [scheduler.submit(A).request is None for _ in range(3)] == [True, True, False]
 
 
 def test_the_reply_comes_before_the_matrices_of_the_same_tuple() -> None:
@@ -293,6 +323,8 @@ def test_an_instance_that_makes_no_sense_is_refused(settings_: dict[str, float])
 def test_what_does_not_fit_the_scheduler_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="Give 1 or more"):
         Scheduler(0)
+    with pytest.raises(ConfigurationError, match="every 0 tuples"):
+        Scheduler(1, resync_tuples=0)
     with pytest.raises(ConfigurationError, match="same epsilon, delta and seed"):
         Scheduler(1).receive(Matrices(0, CostSketch(seed=9)))
     with pytest.raises(ConfigurationError, match="no instance 2 of 2"):

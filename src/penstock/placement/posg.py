@@ -9,15 +9,25 @@ estimate of its work is off, and waits for all answers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
-from typing import NamedTuple
 
 import numpy as np
 
 from penstock.errors import ConfigurationError
 from penstock.placement.cost_sketch import CostSketch
 from penstock.placement.count_min import Amounts
+from penstock.placement.posg_messages import Matrices, Reply, Request, Submission
+
+__all__ = [
+    "Instance",
+    "InstanceState",
+    "Matrices",
+    "Reply",
+    "Request",
+    "Scheduler",
+    "SchedulerState",
+    "Submission",
+]
 
 _ALL_BITS = (1 << 64) - 1
 
@@ -38,38 +48,6 @@ class SchedulerState(Enum):
     RUN = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Matrices:
-    """From an instance: what its tuples cost since the last time."""
-
-    instance: int
-    sketch: CostSketch
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """To an instance, together with a tuple: its work by the scheduler, this tuple included."""
-
-    epoch: int
-    estimated_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """From an instance: its work, less what the scheduler estimated when it asked."""
-
-    instance: int
-    epoch: int
-    difference_seconds: float
-
-
-class Submission(NamedTuple):
-    """The instance for a tuple, and what to ask it along with the tuple."""
-
-    instance: int
-    request: Request | None
-
-
 class Instance:
     """One of the parallel instances of an operator.
 
@@ -78,6 +56,11 @@ class Instance:
     ``only_if_moved`` it keeps a sketch to itself that is within ``mu`` of the one it sent last.
     That saves messages; it is off because every sketch also makes the scheduler correct its loads,
     which drift away from the truth otherwise.
+
+    With ``idle_counts`` it answers with the time at which it was done, and not with the time it
+    worked. The scheduler's loads are then when instances will be free, and one that had to wait
+    for tuples does not look as if it had room for more. The paper's text has the time worked; the
+    authors' code the time at which it was done.
 
     >>> instance = Instance(0, window=2)
     >>> [len(instance.execute(7, seconds=0.5)) for _ in range(4)]
@@ -93,6 +76,7 @@ class Instance:
         delta: float = 0.1,
         seed: int = 0,
         only_if_moved: bool = False,
+        idle_counts: bool = False,
     ) -> None:
         if window < 1 or not mu >= 0:
             raise ConfigurationError(
@@ -103,6 +87,7 @@ class Instance:
         self.window = window
         self.mu = mu
         self.only_if_moved = only_if_moved
+        self.idle_counts = idle_counts
         self.state = InstanceState.START
         self.worked_seconds = 0.0
         self._empty = CostSketch(epsilon, delta, seed)
@@ -113,15 +98,23 @@ class Instance:
         self._seconds: list[float] = []
 
     def execute(
-        self, key: int, seconds: float, request: Request | None = None
+        self,
+        key: int,
+        seconds: float,
+        request: Request | None = None,
+        done_seconds: float | None = None,
     ) -> list[Matrices | Reply]:
-        """Learn that a tuple took so long; return what the scheduler must be told."""
+        """Learn that a tuple took so long; return what the scheduler must be told.
+
+        ``done_seconds`` is when it was done, by a clock that began with the stream. It is needed
+        for a request where idle time counts.
+        """
         self.worked_seconds += seconds
         self._keys.append(key & _ALL_BITS)
         self._seconds.append(seconds)
         messages: list[Matrices | Reply] = []
         if request is not None:
-            difference = self.worked_seconds - request.estimated_seconds
+            difference = self._spent(done_seconds) - request.estimated_seconds
             messages.append(Reply(self.number, request.epoch, difference))
         # Nobody looks at the matrices before the window is full, so they are updated all at once.
         if len(self._keys) == self.window:
@@ -129,6 +122,16 @@ class Instance:
             self._keys, self._seconds = [], []
             messages += self._at_the_end_of_a_window()
         return messages
+
+    def _spent(self, done_seconds: float | None) -> float:
+        if not self.idle_counts:
+            return self.worked_seconds
+        if done_seconds is None:
+            raise ConfigurationError(
+                f"instance {self.number} counts idle time but was not told the time. "
+                "Give execute() done_seconds."
+            )
+        return done_seconds
 
     def _at_the_end_of_a_window(self) -> list[Matrices | Reply]:
         if self.state is InstanceState.START or self._sketch.distance(self._snapshot) > self.mu:
@@ -153,6 +156,10 @@ class Scheduler:
     all of them is better: the small sample that each instance saw makes it look a little slower
     or faster than it is, and its load drifts away by that much with every tuple.
 
+    With ``resync_tuples`` it also asks for corrections after running for so many tuples with no
+    news, as the authors' code does after N k tuples. The paper's text has it ask only when matrices
+    come, and matrices that are seldom stable come seldom.
+
     >>> scheduler = Scheduler(instances=2)
     >>> [scheduler.submit(7).instance for _ in range(3)]
     [0, 1, 0]
@@ -165,11 +172,17 @@ class Scheduler:
         delta: float = 0.1,
         seed: int = 0,
         alike: bool = False,
+        resync_tuples: int | None = None,
     ) -> None:
         if instances < 1:
             raise ConfigurationError(f"{instances} instances can't work. Give 1 or more.")
+        if resync_tuples is not None and resync_tuples < 1:
+            raise ConfigurationError(
+                f"a scheduler can't ask every {resync_tuples} tuples. Give 1 or more, or None."
+            )
         self.instances = instances
         self.alike = alike
+        self.resync_tuples = resync_tuples
         self.state = SchedulerState.ROUND_ROBIN
         self.epoch = 0
         self.loads = [0.0] * instances
@@ -178,6 +191,7 @@ class Scheduler:
         self._costs: list[_Costs] = []
         self._turn = 0
         self._to_ask = 0
+        self._running_tuples = 0
         self._differences: dict[int, float] = {}
 
     def submit(self, key: int, cells: Sequence[int] | None = None) -> Submission:
@@ -185,6 +199,10 @@ class Scheduler:
 
         ``cells`` saves the hashing where ``hashes`` gave the cells of many keys at once.
         """
+        if self.state is SchedulerState.RUN and self.resync_tuples is not None:
+            self._running_tuples += 1
+            if self._running_tuples >= self.resync_tuples:
+                self._ask_all()
         if self.state is SchedulerState.ROUND_ROBIN:
             return Submission(self._next_in_turn(), None)
         if self.state is SchedulerState.SEND_ALL:
@@ -222,10 +240,13 @@ class Scheduler:
         self._sketches[message.instance] = message.sketch
         if len(self._sketches) == self.instances:
             self._costs = self._estimators()
-            self.epoch += 1
-            self._differences = {}
-            self._to_ask = self.instances
-            self.state = SchedulerState.SEND_ALL
+            self._ask_all()
+
+    def _ask_all(self) -> None:
+        self.epoch += 1
+        self._differences = {}
+        self._to_ask = self.instances
+        self.state = SchedulerState.SEND_ALL
 
     def _estimators(self) -> list[_Costs]:
         """Return what estimates the costs on each instance."""
@@ -241,6 +262,7 @@ class Scheduler:
             for instance, difference in self._differences.items():
                 self.loads[instance] += difference
             self._differences = {}
+            self._running_tuples = 0
             self.state = SchedulerState.RUN
 
     def _next_in_turn(self) -> int:
