@@ -79,3 +79,13 @@ class OperatorError(QueryError):
             f"operator '{operator}' failed with {error}: {reason}\n"
             f"{where}\n{user_traceback}{remedy}"
         )
+
+
+def first_line(error: object) -> str:
+    r"""Take the first line of a message: Spark's and Java's go on with stacks and plans.
+
+    >>> first_line("\n[NO_SUCH_TABLE] there is no table t\n== plan ==")
+    '[NO_SUCH_TABLE] there is no table t'
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

@@ -91,3 +91,19 @@ def test_what_was_saved_goes_on_as_before(batches: list[Observation]) -> None:
 def test_a_state_of_another_kind_is_refused(state: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="no saved shares"):
         Shares().load(state)
+
+
+def test_what_is_asked_again_is_what_was_learnt_since() -> None:
+    def seen(rows_out: int) -> Observation:
+        parse = OperatorObservation("parse", 100, rows_out, 0.1, 1, 0.1, 0.1)
+        score = OperatorObservation("score", rows_out, 0, 0.1, 1, 0.1, 0.1, inputs=("parse",))
+        return Observation(0, 1.0, 0.5, None, 2, (parse, score))
+
+    shares = Shares(memory=0.0)
+    shares.observe(seen(50))
+    assert shares.nodes()[1].shares == {"parse": 0.5}
+    kept = shares.save()
+    shares.observe(seen(20))
+    assert shares.nodes()[1].shares == {"parse": 0.2}
+    shares.load(kept)
+    assert shares.nodes()[1].shares == {"parse": 0.5}

@@ -13,7 +13,8 @@ class OperatorObservation:
     it is measured; for an SQL operator, which Spark compiles together with its neighbours, it is an
     equal share of the JVM time of the stage (``estimated`` is then true). ``cpu_seconds`` is how
     much of it they had a core, where that is known. ``inputs`` are the operators it reads, each of
-    which gives it all rows it puts out.
+    which gives it all rows it puts out. Where operators have queues of their own, ``waiting_rows``
+    is what is left in this one's, and ``received_rows`` what came from each of ``inputs``.
     """
 
     name: str
@@ -27,6 +28,8 @@ class OperatorObservation:
     estimated: bool = False
     cpu_seconds: float | None = None
     inputs: tuple[str, ...] = ()
+    waiting_rows: int = 0
+    received_rows: tuple[int, ...] = ()
 
     @property
     def selectivity(self) -> float | None:

@@ -32,12 +32,14 @@ class Shares:
         self._memory = memory
         self._rows: dict[str, tuple[float, float]] = {}
         self._inputs: dict[str, tuple[str, ...]] = {}
+        self._nodes: tuple[Node, ...] | None = None  # asked for several times between two batches
 
     def observe(self, observation: Observation) -> None:
         """Take in a batch; operators that it does not name are forgotten."""
         names = {operator.name for operator in observation.operators}
         if not names:
             return
+        self._nodes = None
         self._inputs = {
             # What was read but not observed can't be carried on: the reader counts as a source.
             operator.name: tuple(each for each in operator.inputs if each in names)
@@ -59,10 +61,12 @@ class Shares:
 
     def nodes(self) -> tuple[Node, ...]:
         """Return the topology with what was learnt, as ``estimate_inputs`` takes it."""
-        return tuple(
-            Node(name, {parent: self.share(parent) for parent in parents})
-            for name, parents in self._inputs.items()
-        )
+        if self._nodes is None:
+            self._nodes = tuple(
+                Node(name, {parent: self.share(parent) for parent in parents})
+                for name, parents in self._inputs.items()
+            )
+        return self._nodes
 
     def save(self) -> dict[str, Any]:
         """Return all that was learnt, in what JSON knows."""
@@ -78,7 +82,7 @@ class Shares:
             inputs = {str(name): tuple(map(str, each)) for name, each in state["inputs"].items()}
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise ValueError(f"no saved shares: {error!r}") from error
-        self._rows, self._inputs = rows, inputs
+        self._rows, self._inputs, self._nodes = rows, inputs, None
 
 
 def _pair(sums: Iterable[float]) -> tuple[float, float]:

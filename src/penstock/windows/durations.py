@@ -20,6 +20,7 @@ _MICROSECONDS = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
+_SHORT = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3_600.0}
 _LONGEST = (1 << 63) - 1  # what Spark can hold
 _PART = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([a-z]+)\s*", re.IGNORECASE)
 
@@ -56,6 +57,18 @@ def seconds(duration: Duration) -> float:
     0.2
     """
     return microseconds(duration) / 1_000_000
+
+
+def typed_seconds(text: str) -> float:
+    """Return a duration as people type it on a command line: ``2s``, ``500ms``, ``5min``, ``1h``.
+
+    What Spark reads is read as well.
+
+    >>> typed_seconds("500ms"), typed_seconds("1.5h"), typed_seconds("2 minutes")
+    (0.5, 5400.0, 120.0)
+    """
+    found = re.fullmatch(r"([0-9]*\.?[0-9]+)(ms|s|min|h)", text.strip())
+    return float(found[1]) * _SHORT[found[2]] if found else seconds(text)
 
 
 def in_seconds(length_micros: int) -> str:
