@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.complaints import first_line, place_of
 from penstock.errors import ConfigurationError, PenstockError
+from penstock.python_file import load_python_file, user_error
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,7 +46,7 @@ class JobFile:
             raise ConfigurationError(
                 f"there is no file {self.path}. Write: penstock run FILE.py, or FILE.py:function."
             )
-        module = self._module()
+        module = load_python_file(self.path)
         build = getattr(module, self.function, None)
         if not callable(build):
             raise ConfigurationError(
@@ -56,21 +54,6 @@ class JobFile:
                 f"session, or name another: {self.path.name}:function."
             )
         return Job(self, module, build)
-
-    def _module(self) -> ModuleType:
-        name = f"_penstock_job_{self.path.stem}"
-        spec = importlib.util.spec_from_file_location(name, self.path)
-        if spec is None or spec.loader is None:
-            raise ConfigurationError(f"{self.path} is no Python file. Its name must end in .py.")
-        module = importlib.util.module_from_spec(spec)
-        # Dataclasses look their module up; a script finds the modules that lie beside it.
-        sys.modules[name] = module
-        sys.path.insert(0, str(self.path.parent))
-        try:
-            spec.loader.exec_module(module)
-        except Exception as error:
-            raise _user_error(error, self.path) from error
-        return module
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +77,7 @@ class Job:
         except PenstockError:
             raise
         except Exception as error:
-            raise _user_error(error, self.file.path) from error
+            raise user_error(error, self.file.path) from error
         outlets = list(returned) if isinstance(returned, list | tuple) else [returned]
         wrong = [type(each).__name__ for each in outlets if not isinstance(each, Outlet)]
         if wrong or not outlets:
@@ -104,8 +87,3 @@ class Job:
                 "Return stream.to(sink), or a list of them."
             )
         return outlets
-
-
-def _user_error(error: Exception, file: Path) -> ConfigurationError:
-    message = first_line(error.msg if isinstance(error, SyntaxError) else error)
-    return ConfigurationError(f"{place_of(error, file)}: {type(error).__name__}: {message}")
