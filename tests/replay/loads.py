@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from penstock.replay.model import Conditions
+from penstock.replay.batches import Conditions
 from penstock.replay.recording import RecordedBatch, Recording
 
 ORIGIN = 1_767_225_600.0

@@ -9,8 +9,8 @@ import pytest
 from penstock.elasticity.decision import Decision, Policy
 from penstock.elasticity.observation import Observation
 from penstock.elasticity.static import Static
+from penstock.replay.batches import Replayed, ReplayedBatch
 from penstock.replay.comparison import Comparison, Given, Outcome, compare, recommend, try_policy
-from penstock.replay.model import Replayed, ReplayedBatch
 from penstock.replay.reading import read_recordings
 from penstock.replay.recording import Recording
 from replay.loads import as_lines, burst, conditions

@@ -13,7 +13,8 @@ from penstock.elasticity.decision import Decision
 from penstock.elasticity.observation import Observation
 from penstock.elasticity.static import Static
 from penstock.replay.arrivals import Arrivals
-from penstock.replay.model import IDLE_SECONDS, ReplayedBatch, replay
+from penstock.replay.batches import IDLE_SECONDS, ReplayedBatch
+from penstock.replay.model import replay
 from penstock.replay.work import Work
 from replay.loads import conditions
 
@@ -71,7 +72,7 @@ def test_slots_take_their_time_to_come() -> None:
         (21.0, 1),
         (33.0, 3),
     ]
-    assert found.timeline == ((0.0, 1), (26.0, 2), (26.0, 3))
+    assert found.timeline == ((0.0, 1), (26.0, 3))
     assert found.slot_seconds == 1 * 26 + 3 * (37 - 26)
     assert found.changes == 1
 
@@ -144,6 +145,24 @@ def test_a_policy_that_changes_its_mind_in_a_long_pause_is_asked_as_usual_again(
     changed = policy.seen[400].at_seconds
     assert changed - policy.seen[399].at_seconds == pytest.approx(600.0)
     assert policy.seen[401].at_seconds - changed == pytest.approx(IDLE_SECONDS)
+
+
+@pytest.mark.parametrize(("rate", "third"), [(1, 20.0), (7, 21.4)])
+def test_a_batch_that_began_late_is_followed_at_once_if_it_runs_on(rate: int, third: float) -> None:
+    """Spark waits for the first trigger after a batch began, not for the first after it ended."""
+    # 110 rows take 12 s, and the 12 or 84 that come meanwhile 2.2 s or 9.4 s from then on
+    burst = Arrivals((0.0, 0.0, 30.0), (110, 110, 110 + 30 * rate))
+    found = replay(burst, WORK, Static(1), conditions())
+    starts = [batch.started_seconds for batch in found.batches]
+    assert starts[:3] == pytest.approx([0.0, 12.0, third])
+
+
+def test_triggers_are_at_whole_multiples_of_their_time_whenever_a_query_began() -> None:
+    began = 1_767_225_604.0
+    rows = Arrivals((began, began, began + 30.0), (10, 10, 310))
+    found = replay(rows, WORK, Static(2), conditions())
+    starts = [batch.started_seconds - began for batch in found.batches]
+    assert starts == pytest.approx([0.0, 6.0, 16.0, 26.0, 36.0])
 
 
 def test_without_a_trigger_batches_follow_each_other() -> None:

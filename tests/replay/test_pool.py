@@ -37,7 +37,7 @@ def test_every_slot_costs_for_as_long_as_it_is_there() -> None:
     slots.ask(1, at_seconds=20.0)
     slots.ready(30.0)
     assert slots.slot_seconds == 2 * 15 + 4 * 5 + 1 * 10
-    assert slots.timeline == [(0.0, 2), (15.0, 3), (15.0, 4), (20.0, 1)]
+    assert slots.timeline == [(0.0, 2), (15.0, 4), (20.0, 1)]
 
 
 def test_bounds_that_leave_nothing_are_refused() -> None:

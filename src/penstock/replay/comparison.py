@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from penstock.elasticity.decision import Policy
 from penstock.elasticity.static import Static
 from penstock.replay.arrivals import arrivals_of
-from penstock.replay.model import Conditions, Replayed, replay
+from penstock.replay.batches import Conditions, Replayed
+from penstock.replay.model import replay
 from penstock.replay.recording import Recording
 from penstock.replay.work import Work, work_of
 

@@ -44,6 +44,8 @@ class Latencies:
         low, high = float(least.min()), float(most.max())
         while high - low > _EXACT_SECONDS:
             middle = (low + high) / 2
+            if not low < middle < high:
+                break  # numbers as large as these lie further apart than that
             within = float((rows * np.clip((middle - least) / spread, 0.0, 1.0)).sum())
             if within < share * self._rows:
                 low = middle

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from penstock.errors import ConfigurationError
+
+
+@dataclass(slots=True)
+class _Coming:
+    at_seconds: float
+    slots: int
 
 
 class ReplayedSlots:
@@ -34,7 +42,7 @@ class ReplayedSlots:
         self.least, self.most = least, most
         self._executor_seconds = executor_seconds
         self._ready = self.bounded(slots)
-        self._coming: list[float] = []
+        self._coming: list[_Coming] = []
         self._at_seconds = at_seconds
         self.slot_seconds = 0.0
         self.changes = 0
@@ -46,9 +54,10 @@ class ReplayedSlots:
 
     def ready(self, at_seconds: float) -> int:
         """Return how many slots can be used at this time."""
-        while self._coming and self._coming[0] <= at_seconds:
-            self._advance(self._coming.pop(0))
-            self._become(self._ready + 1)
+        while self._coming and self._coming[0].at_seconds <= at_seconds:
+            come = self._coming.pop(0)
+            self._advance(come.at_seconds)
+            self._become(self._ready + come.slots)
         self._advance(at_seconds)
         return self._ready
 
@@ -56,17 +65,25 @@ class ReplayedSlots:
         """Have this many slots from now on, as soon as they come."""
         self.ready(at_seconds)
         wanted = self.bounded(slots)
-        planned = self._ready + len(self._coming)
+        planned = self._ready + sum(each.slots for each in self._coming)
         if wanted == planned:
             return
         self.changes += 1
         if wanted > planned:
-            self._coming += [at_seconds + self._executor_seconds] * (wanted - planned)
+            self._coming.append(_Coming(at_seconds + self._executor_seconds, wanted - planned))
             self.ready(at_seconds)
         else:
-            # What has not come yet is the first that is not wanted any more.
-            del self._coming[max(0, wanted - self._ready) :]
+            self._call_off(planned - max(wanted, self._ready))
             self._become(min(self._ready, wanted))
+
+    def _call_off(self, slots: int) -> None:
+        """Let slots not come: of those that have not come yet, the last."""
+        while slots:
+            last = self._coming[-1]
+            if last.slots > slots:
+                last.slots -= slots
+                return
+            slots -= self._coming.pop().slots
 
     def _advance(self, at_seconds: float) -> None:
         self.slot_seconds += self._ready * max(0.0, at_seconds - self._at_seconds)

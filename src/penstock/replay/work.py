@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from penstock.replay.line import median_slope
 from penstock.replay.recording import RecordedBatch, Recording
 
 # No micro-batch of Spark is quicker, unless the log has one.
 QUICKEST_BATCH_SECONDS = 0.1
 _SHORTEST_SECONDS = 0.01
-_PARTS = 20
-_EACH = 20
-_ALIKE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,32 +61,9 @@ def _line(
     loads: Sequence[float], took: Sequence[float], batches: Sequence[RecordedBatch]
 ) -> tuple[float, float]:
     """Return the fixed part and the slope: the median of the slopes of all pairs (Theil, Sen)."""
-    slope = _median_slope(loads, took)
+    slope = median_slope(loads, took)
     if slope is not None:
         slope = max(0.0, slope)
         return median(y - slope * x for x, y in zip(loads, took, strict=True)), slope
     fixed = median(max(0.0, batch.seconds - batch.busy_wall_seconds) for batch in batches)
     return fixed, median(max(0.0, y - fixed) / x for x, y in zip(loads, took, strict=True))
-
-
-def _median_slope(loads: Sequence[float], took: Sequence[float]) -> float | None:
-    """Return the median slope over a sample; None where the loads are too much alike."""
-    points = _sample(sorted(zip(loads, took, strict=True)))
-    least_apart = _ALIKE * points[-1][0]
-    slopes = [
-        (y2 - y1) / (x2 - x1)
-        for number, (x1, y1) in enumerate(points)
-        for x2, y2 in points[number + 1 :]
-        if x2 - x1 > least_apart
-    ]
-    return median(slopes) if len(slopes) >= len(points) else None
-
-
-def _sample(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Take points from all over the range of loads: where few batches were large, those count."""
-    least, most = points[0][0], points[-1][0]
-    width = (most - least) / _PARTS or 1.0
-    parts: dict[int, list[tuple[float, float]]] = {}
-    for point in points:
-        parts.setdefault(int((point[0] - least) / width), []).append(point)
-    return [point for part in parts.values() for point in part[:: -(-len(part) // _EACH)]]
