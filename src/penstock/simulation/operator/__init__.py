@@ -1,0 +1,1 @@
+"""One operator with parallel instances, tuple by tuple: the level of POSG's experiments."""
