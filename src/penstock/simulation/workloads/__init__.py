@@ -1,0 +1,1 @@
+"""Streams to simulate with: those of the papers, each with the statistic it is known for."""
