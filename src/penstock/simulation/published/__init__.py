@@ -1,0 +1,1 @@
+"""Policies literally as their papers print them, to be compared with."""

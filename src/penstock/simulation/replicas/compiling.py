@@ -1,0 +1,22 @@
+"""Turns a function into machine code, once for all processes where that can be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+from numba import njit
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+def compiled(function: Function) -> Function:
+    """Compile a function with Numba, when it is first called.
+
+    >>> compiled(lambda number: number + 1)(1)
+    2
+    """
+    try:
+        return cast(Function, njit(cache=True)(function))
+    except (RuntimeError, OSError):  # in a zip, or no directory to write compiled code to
+        return cast(Function, njit(function))
