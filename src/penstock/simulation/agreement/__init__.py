@@ -1,0 +1,1 @@
+"""How well the simulator predicts live runs, from what they measured."""
