@@ -69,7 +69,7 @@ def refusal(result: Result) -> str:
 
 
 class TestHelp:
-    @pytest.mark.parametrize("command", ["doctor", "run", "explain", "replay", "demo"])
+    @pytest.mark.parametrize("command", ["doctor", "run", "explain", "replay", "simulate", "demo"])
     def test_every_command_gives_an_example(self, command: str) -> None:
         result = penstock_command(command, "--help")
         assert result.exit_code == 0

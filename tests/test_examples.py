@@ -285,7 +285,7 @@ def test_autoscale_says_what_it_would_do(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, str(EXAMPLES / "autoscale.py")],
         cwd=tmp_path,
-        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "AUTOSCALE_SECONDS": "40"},
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "AUTOSCALE_SECONDS": "75"},
         capture_output=True,
         text=True,
         timeout=LIMIT_SECONDS,
@@ -302,3 +302,20 @@ def test_autoscale_says_what_it_would_do(tmp_path: Path) -> None:
     ]
     assert len(decided) == len(said)
     assert max(decided) <= 8
+
+
+def test_choose_policy_names_one_that_keeps_up(tmp_path: Path) -> None:
+    trace = tmp_path / "rates.csv"
+    trace.write_text("".join(f"{300 if second < 60 else 900}\n" for second in range(120)))
+    ran = subprocess.run(
+        [sys.executable, str(EXAMPLES / "choose_policy.py"), str(trace)],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_SECONDS,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    first, *rows, advice = ran.stdout.splitlines()
+    assert first == "72,000 rows in 120 s"
+    assert len(rows) == 5
+    assert " is the cheapest of 5 tried that keeps up: " in advice

@@ -13,11 +13,12 @@ from typer.testing import CliRunner, Result
 
 from penstock.cli import app, replay_log
 from penstock.cli.commands import PolicyName
-from penstock.cli.policy_names import ADAPTING, policy_named
+from penstock.cli.policy_names import USUAL
 from penstock.cli.replay_log import slots_over_time
+from penstock.elasticity.policy_names import policy_named
 from penstock.elasticity.static import Static
+from penstock.replay.batches import Replayed, ReplayedBatch
 from penstock.replay.comparison import Outcome
-from penstock.replay.model import Replayed, ReplayedBatch
 from replay.loads import as_lines, batch, burst, progress, recording
 
 
@@ -52,7 +53,7 @@ def test_what_each_policy_would_have_done(log: str) -> None:
     assert found["work"]["fixed_seconds"] == pytest.approx(1.0)
     assert found["work"]["slot_seconds_per_row"] == pytest.approx(0.02)
     policies = {each["policy"]: each for each in found["policies"]}
-    assert list(policies) == ["static:4", *ADAPTING]
+    assert list(policies) == ["static:4", *USUAL]
     for policy in policies.values():
         assert policy["rows"] == found["rows"]
         assert all(1 <= slots <= 8 for _, slots in policy["slots"])
@@ -62,6 +63,15 @@ def test_what_each_policy_would_have_done(log: str) -> None:
     assert max(slots for _, slots in scaled["slots"]) == 8
     assert found["recommendation"]["policy"] in policies
     assert found["recommendation"]["reason"].startswith(found["recommendation"]["policy"])
+
+
+def test_policies_may_have_settings(log: str) -> None:
+    tried = ["replica-pool:utilisation=0.4", "replica-pool:utilisation=0.9,interval=20s"]
+    options = [word for name in tried for word in ("--policy", name)]
+    (found,) = as_json(log, "--slots-then", "4", *options)["recordings"]
+    spare, full = found["policies"]
+    assert [spare["policy"], full["policy"]] == tried
+    assert spare["slot_hours"] > full["slot_hours"]
 
 
 def test_a_table_for_people(log: str) -> None:
@@ -177,8 +187,8 @@ def test_a_week_without_rows_is_replayed(tmp_path: Path) -> None:
 
 
 def test_the_policies_are_those_of_run() -> None:
-    assert {*ADAPTING, "static"} == {each.value for each in PolicyName}
-    for name in ADAPTING:
+    assert {*USUAL, "static"} == {each.value for each in PolicyName}
+    for name in USUAL:
         assert policy_named(name, 2, 3).rails.max_slots == 3  # type: ignore[attr-defined]
     assert policy_named("static:7", 1, 2) == Static(7)
     assert policy_named("static", 1, 2) == Static()

@@ -43,6 +43,7 @@ from penstock.placement.least_loaded import LeastLoaded
 from penstock.placement.placement import Placement
 from penstock.placement.round_robin import RoundRobin
 from penstock.running import run
+from penstock.simulation.simulating import simulate
 from penstock.stream import Stream
 from penstock.topology.dag import Topology
 from penstock.windows.aggregates import (
@@ -133,6 +134,7 @@ __all__ = [
     "min",
     "quantile",
     "run",
+    "simulate",
     "sinks",
     "sliding",
     "sources",

@@ -1,4 +1,4 @@
-"""The command line: ``penstock doctor | run | explain | replay | demo | version``.
+"""The command line: ``penstock COMMAND``, with the commands that ``commands`` lists.
 
 Nothing here imports PySpark before a command needs it, so that ``doctor`` works without Java and
 ``--help`` comes at once.

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-import traceback
-from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from penstock.errors import OperatorError, PenstockError
+from penstock.errors import OperatorError, PenstockError, first_line
 
 WRONG = 2
 BUG = 1
@@ -66,32 +64,13 @@ def sentence(error: PenstockError) -> str:
     return first_line(error)
 
 
-def first_line(error: object) -> str:
-    r"""Take the first line of a message: Spark's and Java's go on with stacks and plans.
-
-    >>> first_line("\n[NO_SUCH_TABLE] there is no table t\n== plan ==")
-    '[NO_SUCH_TABLE] there is no table t'
-    """
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
-
-
-def place_of(error: BaseException, file: Path) -> str:
-    """Say where in a user's file an error came from: the deepest line of that file."""
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
-    if isinstance(error, SyntaxError) and error.filename == str(file):
-        lines = [error.lineno]
-    return f"{file} line {lines[-1]}" if lines else str(file)
-
-
 def _last_place(user_traceback: str) -> str:
     places = re.findall(r'File "([^"]+)", line (\d+)', user_traceback)
     return " ({} line {})".format(*places[-1]) if places else ""
 
 
 def _usage(error: Any) -> str:
-    message = error.format_message().rstrip(".")
+    message = " ".join(error.format_message().split()).rstrip(".")
     context = getattr(error, "ctx", None)
     if isinstance(error, _UsageError) and context is not None:
         return f"{message}. See: {context.command_path} --help"

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from penstock import doctor
-from penstock.cli.complaints import first_line
-from penstock.errors import ConfigurationError
+from penstock.errors import ConfigurationError, first_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

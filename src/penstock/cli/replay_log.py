@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console, Group
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli.policy_names import ADAPTING, policy_named
+from penstock.cli.policy_names import USUAL
 from penstock.cli.progress import sparkline
 from penstock.elasticity.decision import Policy
+from penstock.elasticity.policy_names import policy_named
 from penstock.elasticity.static import Static
 from penstock.errors import ConfigurationError
 from penstock.replay.comparison import (
@@ -49,9 +50,9 @@ class ReplayedLog:
 class Shown:
     """Shows how far a long replay has come, on standard error; nothing where nobody looks."""
 
-    def __init__(self, progress: Progress | None) -> None:
+    def __init__(self, progress: Progress | None, at_first: str = "") -> None:
         self._progress = progress
-        self._task = progress.add_task("reading", total=1.0) if progress else None
+        self._task = progress.add_task(at_first, total=1.0) if progress else None
 
     def __call__(self, what: str, share: float) -> None:
         """Show that so much of something is done."""
@@ -60,15 +61,15 @@ class Shown:
 
 
 @contextmanager
-def shown(quiet: bool) -> Iterator[Shown]:
-    """Show progress while a replay runs."""
+def shown(quiet: bool, at_first: str = "reading") -> Iterator[Shown]:
+    """Show progress, and the time left, while something long runs."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield Shown(None)
         return
-    columns = (TextColumn("{task.description}"), BarColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
-        yield Shown(progress)
+        yield Shown(progress, at_first)
 
 
 def replay_log(path: Path, policies: Sequence[str], given: Given, show: Shown) -> ReplayedLog:
@@ -86,7 +87,7 @@ def _compared(
     recording: Recording, policies: Sequence[str], given: Given, show: Shown
 ) -> Comparison:
     before = as_it_was(slots_of(recording, given)[0])
-    asked = [before if name == "static" else name for name in policies or ("static", *ADAPTING)]
+    asked = [before if name == "static" else name for name in policies or ("static", *USUAL)]
     names = list(dict.fromkeys(asked))
     for name in names:
         _policy(recording, name, given)  # a wrong name is told before anything long begins

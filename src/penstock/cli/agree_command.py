@@ -1,0 +1,31 @@
+"""The options of ``penstock agree``."""
+
+from __future__ import annotations
+
+import json as json_format
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from penstock.cli.options import AsJson
+
+
+def agree(
+    journals: Annotated[list[Path], typer.Argument(help="Journals of runs, by their folders.")],
+    json: AsJson = False,
+) -> None:
+    """Tell how well the simulator predicts runs that were journaled.
+
+    What rows, tasks and batches cost is learnt from one part of a run, and the other is predicted.
+    Example: penstock agree checkpoint/journal
+    """
+    from penstock.cli import agree as agreeing
+    from penstock.simulation.agreement.agreement import as_dict
+
+    found = agreeing.agree(journals)
+    if json:
+        typer.echo(json_format.dumps({"runs": [as_dict(each) for each in found]}))
+    else:
+        Console().print(agreeing.as_screen(found))
