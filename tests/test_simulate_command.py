@@ -44,12 +44,13 @@ def asked(tmp_path: Path) -> list[str]:
     trace, topology = tmp_path / "rates.csv", tmp_path / "clicks.yaml"
     trace.write_text("".join(f"{100 + 200 * (second >= 30)}\n" for second in range(60)))
     topology.write_text(TOPOLOGY)
-    return [str(trace), "--topology", str(topology), "--executor-seconds", "2", "--workers", "1"]
+    return [str(trace), "--topology", str(topology), "--workers", "1"]
 
 
 def test_what_came_of_each_policy(asked: list[str]) -> None:
     policies = ["--policy", "static:2", "--policy", "static:4", "--policy", "replica-pool"]
-    found = as_json(*asked, *policies, "--set", "policy.utilisation=0.5,0.9")
+    quick = ["--executor-seconds", "2"]
+    found = as_json(*asked, *quick, *policies, "--set", "policy.utilisation=0.5,0.9")
     assert (found["rows"], found["seconds"], found["topology"]) == (12_000, 60.0, "clicks")
     runs = {each["label"]: each for each in found["runs"]}
     assert list(runs) == [
@@ -161,7 +162,11 @@ def test_other_mechanisms(asked: list[str]) -> None:
         (["--html", "."], ". is a folder. Write --html report.html"),
         (["--out", "/dev/null/x"], "/dev/null/x can't be written to"),
         (["--html", "/proc/x.html"], "/proc can't be written to"),
-        (["--mechanism", "pool", "--min", "2"], "--min is of micro-batches"),
+        (["--mechanism", "pool", "--min", "2"], "--min changes nothing with --mechanism pool"),
+        (["--mechanism", "pool", "--trigger", "2s"], "Leave it out, or write --mechanism micro"),
+        (["--mechanism", "pool", "--downtime", "2s"], "or write --mechanism restart"),
+        (["--interval", "5s"], "--interval changes nothing with --mechanism micro-batch"),
+        (["--availability", "0.9"], "--availability is of a plan. Write --target-latency 2s"),
     ],
 )
 def test_mistakes_are_one_sentence(asked: list[str], wrong: list[str], said: str) -> None:

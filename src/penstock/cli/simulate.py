@@ -114,11 +114,6 @@ def cluster_of(asked: Asked) -> Cluster:
             most_slots=asked.most_slots,
             executor_seconds=asked.executor_seconds,
         )
-    if asked.least_slots > 1:
-        raise ConfigurationError(
-            f"--min is of micro-batches; with --mechanism {asked.mechanism} an operator has 1 "
-            "replica at least. Leave it out."
-        )
     restart = asked.mechanism == "restart"
     return ReplicaEngine(
         interval_seconds=asked.interval_seconds,

@@ -26,7 +26,18 @@ class MechanismName(StrEnum):
     restart = "restart"
 
 
+OF_MECHANISMS = {
+    "trigger": ("micro-batch",),
+    "min": ("micro-batch",),
+    "executor-seconds": ("micro-batch",),
+    "interval": ("pool", "restart"),
+    "downtime": ("restart",),
+}
+OF_PLANS = ("availability", "resamples")
+
+
 def simulate(
+    context: typer.Context,
     trace: Annotated[str, typer.Argument(help="A file of counts, or a workload such as erratic.")],
     topology: Annotated[str, typer.Option(help="A name such as tweets, FILE.yaml or FILE.py.")],
     policy: Annotated[
@@ -88,6 +99,7 @@ def simulate(
 
     if least > most:
         raise typer.BadParameter(f"--min {least} is more than --max {most}")
+    _refuse_unused(context, mechanism, plans=target_latency is not None)
     asked = simulating.Asked(
         trace=trace,
         topology=topology,
@@ -117,6 +129,32 @@ def simulate(
     else:
         console = Console()
         console.print(simulating.as_screen(done, console.width))
+
+
+def _refuse_unused(context: typer.Context, mechanism: MechanismName, *, plans: bool) -> None:
+    """Refuse options that would change nothing: whoever wrote them expects that they do."""
+    names = {parameter.name: parameter.opts[0] for parameter in context.command.params}
+    written = [
+        option.removeprefix("--")
+        for name, option in names.items()
+        if name is not None and _was_written(context, name)
+    ]
+    for option in written:
+        owners = OF_MECHANISMS.get(option, (mechanism.value,))
+        if mechanism.value not in owners:
+            raise typer.BadParameter(
+                f"--{option} changes nothing with --mechanism {mechanism.value}. "
+                f"Leave it out, or write --mechanism {owners[0]}"
+            )
+        if option in OF_PLANS and not plans:
+            raise typer.BadParameter(
+                f"--{option} is of a plan. Write --target-latency 2s with it, or leave it out"
+            )
+
+
+def _was_written(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _plan(
