@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from penstock.simulation.compiling import compiled
 from penstock.simulation.operator.posg_state import Floats
 from penstock.simulation.operator.summing import pairwise_sum
 
 # Loops instead of array expressions: Numba compiles them in a tenth of the time.
 
 
-@njit(cache=True)
+@compiled
 def move(source: Floats, target: Floats) -> None:
     """Add matrices to others, and leave nothing behind."""
     for row in range(source.shape[0]):
@@ -20,7 +20,7 @@ def move(source: Floats, target: Floats) -> None:
             source[row, column] = 0.0
 
 
-@njit(cache=True)
+@compiled
 def clear(target: Floats) -> None:
     """Make all cells 0."""
     for row in range(target.shape[0]):
@@ -28,7 +28,7 @@ def clear(target: Floats) -> None:
             target[row, column] = 0.0
 
 
-@njit(cache=True)
+@compiled
 def add(source: Floats, target: Floats) -> None:
     """Add matrices to others."""
     for row in range(source.shape[0]):
@@ -36,7 +36,7 @@ def add(source: Floats, target: Floats) -> None:
             target[row, column] += source[row, column]
 
 
-@njit(cache=True)
+@compiled
 def fill_ratios(counts: Floats, costs: Floats, ratios: Floats) -> None:
     """Divide costs by counts, with 0 where nothing was counted."""
     for row in range(counts.shape[0]):
@@ -45,7 +45,7 @@ def fill_ratios(counts: Floats, costs: Floats, ratios: Floats) -> None:
             ratios[row, column] = costs[row, column] / counts[row, column] if some else 0.0
 
 
-@njit(cache=True)
+@compiled
 def distance(before: Floats, now: Floats) -> float:
     """Return how far ratios are from earlier ones, as ``CostSketch.distance`` does (equation 1)."""
     rows, columns = before.shape

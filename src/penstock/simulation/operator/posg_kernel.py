@@ -5,10 +5,10 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from penstock.placement.cell_hashes import BLOCK_KEYS
+from penstock.simulation.compiling import compiled
 from penstock.simulation.operator.matrices import add, clear, distance, fill_ratios, move
 from penstock.simulation.operator.posg_state import (
     EPOCH,
@@ -40,7 +40,7 @@ _NO_EPOCH = -1
 Message = tuple[float, int, int, int, int, int, float]
 
 
-@njit(cache=True)
+@compiled
 def _sends(learning: Learning, at: int, rules: Rules) -> bool:
     """End a window; say whether the matrices are to be sent, which then are to be reset."""
     now, before = learning.ratios[at], learning.snapshot[at]
@@ -65,7 +65,7 @@ def _sends(learning: Learning, at: int, rules: Rules) -> bool:
     return True
 
 
-@njit(cache=True)
+@compiled
 def _estimator(scheduling: Scheduling, at: int) -> None:
     counts, costs = scheduling.estimated_counts[at], scheduling.estimated_costs[at]
     fill_ratios(counts, costs, scheduling.ratios[at])
@@ -73,7 +73,7 @@ def _estimator(scheduling: Scheduling, at: int) -> None:
     scheduling.means[at] = pairwise_sum(costs[0]) / rows if rows else 0.0
 
 
-@njit(cache=True)
+@compiled
 def _ask_all(scheduling: Scheduling) -> None:
     numbers = scheduling.numbers
     numbers[EPOCH] += 1
@@ -84,7 +84,7 @@ def _ask_all(scheduling: Scheduling) -> None:
     numbers[STATE] = SEND_ALL
 
 
-@njit(cache=True)
+@compiled
 def _take_matrices(scheduling: Scheduling, at: int, pair: Floats, alike: bool) -> None:
     """Estimate by new matrices, which are used up; of instances that are alike by all together."""
     numbers, instances = scheduling.numbers, len(scheduling.loads)
@@ -106,7 +106,7 @@ def _take_matrices(scheduling: Scheduling, at: int, pair: Floats, alike: bool) -
         _ask_all(scheduling)
 
 
-@njit(cache=True)
+@compiled
 def _take_reply(scheduling: Scheduling, at: int, epoch: int, difference: float) -> None:
     numbers, instances = scheduling.numbers, len(scheduling.loads)
     if epoch != numbers[EPOCH]:
@@ -128,7 +128,7 @@ def _take_reply(scheduling: Scheduling, at: int, epoch: int, difference: float) 
 # arrays of a machine would take longer than the work.
 
 
-@njit(cache=True)
+@compiled
 def _submit(
     numbers: Whole,
     loads: Floats,
@@ -167,7 +167,7 @@ def _submit(
     return at, numbers[EPOCH]
 
 
-@njit(cache=True)
+@compiled
 def _learn(
     counts: Floats, costs: Floats, at: int, cells: NDArray[np.int32], number: int, cost: float
 ) -> None:
@@ -176,14 +176,14 @@ def _learn(
         costs[at, row, cells[number, row]] += cost
 
 
-@njit(cache=True)
+@compiled
 def _end_block(learning: Learning, at: int) -> None:
     """Take in tuples before their window ends, where a sketch would, for the same roundings."""
     move(learning.recent_counts[at], learning.counts[at])
     move(learning.recent_costs[at], learning.costs[at])
 
 
-@njit(cache=True)
+@compiled
 def _packed(learning: Learning, at: int, pairs: list[Floats], unused: list[int]) -> int:
     """Put the matrices of an instance, which begins anew, where they are kept on their way."""
     if not unused:
@@ -195,7 +195,7 @@ def _packed(learning: Learning, at: int, pairs: list[Floats], unused: list[int])
     return pair
 
 
-@njit(cache=True)
+@compiled
 def _deliver(
     now: float,
     number: int,
@@ -220,7 +220,7 @@ def _deliver(
             happened.append((number, RUN))
 
 
-@njit(cache=True)
+@compiled
 def posg(
     arrivals: Floats,
     cells: NDArray[np.int32],

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from penstock.simulation.compiling import compiled
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 
-@njit(cache=True)
+@compiled
 def in_turn(
     arrivals: Floats,
     seconds: Floats,
@@ -34,7 +35,7 @@ def in_turn(
             at = 0
 
 
-@njit(cache=True)
+@compiled
 def to_the_least_loaded(
     arrivals: Floats,
     seconds: Floats,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from penstock.simulation.compiling import compiled
 
 # Up to a block NumPy adds in eight running sums, beyond it the sums of two halves.
 _BLOCK, _LANES = 128, 8
 _DEPTH = 64
 
 
-@njit(cache=True)
+@compiled
 def _block_sum(values: NDArray[np.float64], start: int, length: int) -> float:
     if length < _LANES:
         few = -0.0
@@ -31,7 +32,7 @@ def _block_sum(values: NDArray[np.float64], start: int, length: int) -> float:
     return total
 
 
-@njit(cache=True)
+@compiled
 def pairwise_sum(values: NDArray[np.float64]) -> float:
     """Return the sum of one row of numbers to the last bit as ``numpy.sum`` has it.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.simulation.compiling import compiled
 from penstock.simulation.replicas.arrays import (
     BY_CHANCE,
     LEAST_LOADED,
@@ -15,29 +16,12 @@ from penstock.simulation.replicas.arrays import (
     Identities,
     Integers,
 )
-from penstock.simulation.replicas.compiling import compiled
 from penstock.simulation.replicas.draws import replica_by_chance
 
 
 @compiled
-def _sink_float(heap: Floats, size: int, at: int) -> None:
+def _sink(heap: Floats | Integers, size: int, at: int) -> None:
     """Restore a heap whose number at ``at`` may be larger than those below it."""
-    value = heap[at]
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= value:
-            break
-        heap[at] = heap[child]
-        at = child
-    heap[at] = value
-
-
-@compiled
-def _sink_whole(heap: Integers, size: int, at: int) -> None:
     value = heap[at]
     while True:
         child = 2 * at + 1
@@ -59,7 +43,7 @@ def _drop_until(heap: Floats, size: int, now: float) -> int:
         size -= 1
         heap[0] = heap[size]
         if size:
-            _sink_float(heap, size, 0)
+            _sink(heap, size, 0)
     return size
 
 
@@ -104,7 +88,7 @@ def serve(
         # A replica's load and its number in one, so that the first of the lowest is the minimum.
         levels = given[:replicas] * replicas + np.arange(replicas)
         for at in range(replicas // 2, -1, -1):
-            _sink_whole(levels, replicas, at)
+            _sink(levels, replicas, at)
     heap, size = np.empty(0), 0
     if limit:
         size = len(waiting)
@@ -122,7 +106,7 @@ def serve(
         elif grouping == LEAST_LOADED and levels[0] // replicas < full:
             chosen = levels[0] % replicas
             levels[0] += replicas
-            _sink_whole(levels, replicas, 0)
+            _sink(levels, replicas, 0)
         else:
             chosen = turn
             turn = turn + 1 if turn + 1 < replicas else 0

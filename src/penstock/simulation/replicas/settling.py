@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.simulation.compiling import compiled
 from penstock.simulation.replicas.arrays import (
     SERVED,
     TOO_LATE,
@@ -12,7 +13,6 @@ from penstock.simulation.replicas.arrays import (
     Identities,
     Integers,
 )
-from penstock.simulation.replicas.compiling import compiled
 from penstock.simulation.replicas.draws import copies, descendant, goes
 
 
