@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from penstock.errors import ConfigurationError
-from penstock.simulation.load import Load
-from penstock.simulation.workloads.knots import Knot, mean_rates
-from penstock.simulation.workloads.workload import check_positive, check_seed, drawn_rows, steps_of
+from penstock.simulation.workloads.knots import Knot
+from penstock.simulation.workloads.shaped import Shaped
 
 
-@dataclass(frozen=True, slots=True)
-class Erratic:
+@dataclass(frozen=True)
+class Erratic(Shaped):
     """Sudden, severe changes: two brief peaks, then one that lasts (DABS-Storm, Fig. 11b).
 
     The paper draws the stream without numbers; its text tells of two main peaks that are brief, and
@@ -25,11 +23,6 @@ class Erratic:
     (200.0, True)
     """
 
-    low: float = 100.0
-    high: float = 600.0
-    seconds: float = 900.0
-    seed: int = 0
-
     SHAPE: ClassVar[tuple[Knot, ...]] = (
         Knot(0.0, 0.0),
         *(Knot(0.12, 0.0), Knot(0.13, 1.0), Knot(0.18, 1.0), Knot(0.19, 0.0)),
@@ -38,16 +31,3 @@ class Erratic:
         *(Knot(0.65, 0.0), Knot(0.66, 0.8), Knot(0.86, 0.8), Knot(0.87, 0.0)),
         Knot(1.0, 0.0),
     )
-
-    def __post_init__(self) -> None:
-        check_positive("erratic", low=self.low, high=self.high, seconds=self.seconds)
-        check_seed("erratic", self.seed)
-        if self.low > self.high:
-            raise ConfigurationError(
-                f"erratic: low {self.low} is above high {self.high}; write low <= high"
-            )
-
-    def load(self) -> Load:
-        """Draw rows around the rate of every step, of about a second."""
-        rates = mean_rates(self.SHAPE, self.low, self.high, steps_of(self.seconds, 1.0))
-        return drawn_rows(rates, self.seconds, self.seed)
