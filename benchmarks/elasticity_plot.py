@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from elasticity_outcome import Batch
-from matplotlib.figure import Figure  # type: ignore[import-not-found]
+from matplotlib.figure import Figure
 
 from penstock.sources import Trace
 

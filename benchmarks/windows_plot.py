@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from matplotlib.figure import Figure  # type: ignore[import-not-found]
+from matplotlib.figure import Figure
 
 
 def draw(data: Path, picture: Path) -> None:

@@ -128,7 +128,9 @@ def test_points_that_are_not_joined_have_no_line() -> None:
 
 def test_a_drawing_of_nothing_is_a_drawing() -> None:
     for series in ({}, {"a": [nan]}, {"a": [0.0]}):
-        ElementTree.fromstring(svg(Figure("f", "t", "x", "y", [0.0], series)))
+        root = ElementTree.fromstring(svg(Figure("f", "t", "x", "y", [0.0], series)))
+        assert root.tag.endswith("svg")
+        assert not list(root.iter("polyline"))
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,8 @@ costs beside both, and the bound that no policy can beat.
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import starmap
 from math import nan
 from pathlib import Path
 
@@ -34,6 +31,7 @@ from penstock.reproduction.result import Beside, Figure, Progress, Table
 from penstock.simulation.batch_costs import BatchCosts
 from penstock.simulation.load import Load
 from penstock.simulation.micro_batch import MicroBatch
+from penstock.simulation.processes import in_processes
 from penstock.simulation.run import SimulatedRun
 from penstock.simulation.topology_file import read_topology
 from penstock.sources.trace import Trace
@@ -138,7 +136,7 @@ def frontier(
     short = SHORT_TRIGGER_SECONDS
     asked.append((trace, SHORT_FIXED_SECONDS, short, short))
     runs = []
-    for run in _all(asked, workers=1 if quick else WORKERS):
+    for run in in_processes(_run, asked, 1 if quick else WORKERS):
         runs.append(run)
         progress("the frontier of slots and latency", len(runs) / len(asked))
     mean_slots = trace.rows / trace.duration_seconds * read_topology(TOPOLOGY).seconds_per_row()
@@ -149,12 +147,8 @@ def frontier(
     )
 
 
-def _all(asked: Sequence[tuple[Trace, float, float, float]], workers: int) -> Iterator[Run]:
-    if workers <= 1:
-        yield from starmap(run_one, asked)
-        return
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(run_one, *zip(*asked, strict=True))
+def _run(asked: tuple[Trace, float, float, float]) -> Run:
+    return run_one(*asked)
 
 
 def nearest(runs: Sequence[Run], wanted: Four = WANTED) -> Run:

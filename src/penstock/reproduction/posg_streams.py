@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from os import cpu_count
 
 import numpy as np
@@ -15,6 +13,7 @@ from penstock.reproduction.result import Progress
 from penstock.simulation.operator.groupings import Grouping, Posg
 from penstock.simulation.operator.simulating import simulate
 from penstock.simulation.operator.tuples import Speeds, Tuples, evenly_spaced
+from penstock.simulation.processes import in_processes
 from penstock.sources.keys import ZipfKeys
 
 KEYS = 4_096
@@ -100,15 +99,7 @@ def all_fared(
     """Try all of them, on as many processes as there are cores; the order stays."""
     fared(Trial(Setting(tuples=10), trials[0].groupings, 1))  # compiles, once for all processes
     done: list[Fared] = []
-    processes = processes or cpu_count() or 1
-    if processes == 1:
-        for number, trial in enumerate(trials):
-            progress("POSG's streams", number / len(trials))
-            done.append(fared(trial))
-        return done
-    # Forked, a process would share locks with threads that it does not have.
-    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-        for number, found in enumerate(pool.map(fared, trials)):
-            done.append(found)
-            progress("POSG's streams", (number + 1) / len(trials))
+    for found in in_processes(fared, trials, processes or cpu_count() or 1):
+        done.append(found)
+        progress("POSG's streams", len(done) / len(trials))
     return done

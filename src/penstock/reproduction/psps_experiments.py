@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from penstock.reproduction.result import Progress
 from penstock.simulation.laws import Constant
 from penstock.simulation.load import Load
+from penstock.simulation.processes import in_processes
 from penstock.simulation.published.autoscale_plus import PublishedAutoScalePlus
 from penstock.simulation.published.psps import PublishedPsps
 from penstock.simulation.replicas import (
@@ -179,14 +179,8 @@ def run_all(
     """Run every experiment once, in so many processes."""
     once = list(dict.fromkeys(experiments))
     found: dict[Experiment, SimulatedRun] = {}
-    if processes == 1:
-        for number, each in enumerate(once):
-            progress(each.name, number / len(once))
-            found[each] = each.run(traces, thin)
-        return found
-    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-        running = [pool.submit(each.run, traces, thin) for each in once]
-        for number, (each, run) in enumerate(zip(once, running, strict=True)):
-            progress(each.name, number / len(once))
-            found[each] = run.result()
+    runs = in_processes(partial(Experiment.run, streams=traces, thin=thin), once, processes)
+    for number, (each, run) in enumerate(zip(once, runs, strict=True), start=1):
+        found[each] = run
+        progress(each.name, number / len(once))
     return found

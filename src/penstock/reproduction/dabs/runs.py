@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 
 import numpy as np
 
@@ -21,6 +19,7 @@ from penstock.reproduction.dabs.setup import (
     TopologyName,
 )
 from penstock.reproduction.result import Progress
+from penstock.simulation.processes import in_processes
 from penstock.simulation.replicas import simulate
 from penstock.simulation.run import Numbers, SimulatedRun
 
@@ -85,17 +84,8 @@ def run_all(
     cases: Sequence[Case], progress: Progress, *, processes: int | None = None
 ) -> tuple[Ran, ...]:
     """Run all cases, in processes of their own where there are cores for it."""
-    workers = processes or min(2, os.cpu_count() or 1)
-    if workers == 1:
-        return tuple(_told(run(case), number, cases, progress) for number, case in enumerate(cases))
-    # Forking a process that shows its progress in a thread could leave a lock taken for good.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        try:
-            found = pool.map(run, cases)
-            return tuple(_told(each, n, cases, progress) for n, each in enumerate(found))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    found = in_processes(run, cases, processes or min(2, os.cpu_count() or 1))
+    return tuple(_told(each, n, cases, progress) for n, each in enumerate(found))
 
 
 def _told(ran: Ran, number: int, cases: Sequence[Case], progress: Progress) -> Ran:
