@@ -7,7 +7,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export SPARK_LOCAL_IP ?= 127.0.0.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint bench docs clean java
+.PHONY: help demo test test-long explore lint bench docs clean java
 
 help: ## Show what there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -34,6 +34,9 @@ test: $(READY) java lint ## Run linters and the quick suites
 test-long: $(READY) java ## Run the suites that take longer: faults, clusters, a database
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[postgres-tests]' || true
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'slow or cluster or postgres'
+
+explore: $(READY) java ## Run the quick suites on examples that were not tried yet
+	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 lint: $(READY) ## Check style, types and layers
 	$(BIN)/ruff check .

@@ -14,10 +14,17 @@ os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 # Spark starts its workers with the first python3 it finds, which need not be this one.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
+# The same examples on every machine, so that a change is judged by itself alone. New ones are tried
+# with HYPOTHESIS_PROFILE=explore.
 settings.register_profile(
-    "penstock", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "penstock",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+    derandomize=True,
 )
-settings.load_profile("penstock")
+settings.register_profile("explore", settings.get_profile("penstock"), derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "penstock"))
 
 
 @pytest.fixture(scope="session")

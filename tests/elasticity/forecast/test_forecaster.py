@@ -103,6 +103,14 @@ def test_nothing_is_known_before_the_first_sample() -> None:
     assert Forecaster().forecast().growth is None
 
 
+def test_a_sample_averaged_with_the_last_is_forecast_too() -> None:
+    forecaster = Forecaster()
+    forecaster.observe(0.0, 4.0)
+    assert forecaster.forecast().rate == 4.0
+    forecaster.observe(0.5, 2.0)  # sooner than samples are kept apart
+    assert forecaster.forecast().rate == 3.0
+
+
 @pytest.mark.parametrize("samples", [1, 2, 3])
 def test_few_samples_are_taken_as_they_are(samples: int) -> None:
     forecast = learnt([40.0, 50.0, 60.0][:samples]).forecast(30.0)

@@ -102,8 +102,8 @@ class Forecaster:
         for sample in believed:
             self._compare(sample)
             self._learn(sample)
+        self._models = None  # also where it was averaged with the last, and is none of its own
         if believed:
-            self._models = None
             self._foresee()
 
     def forecast(self, horizon_seconds: float | None = None) -> Forecast:
