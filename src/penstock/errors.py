@@ -36,6 +36,10 @@ class QueryError(PenstockError):
     """A running query stopped because of a failure that is not a user function's."""
 
 
+NOT_KNOWN = "(not known)"
+"""The row, where nobody knows on which one a function failed."""
+
+
 class OperatorError(QueryError):
     """A user function failed on a row, or an aggregate on a key, and the query stopped.
 
@@ -51,6 +55,10 @@ class OperatorError(QueryError):
         The traceback inside the user's function.
     method
         The aggregate's method; None for a row.
+    where
+        The row or the key in words; nothing where it is not known.
+    remedy
+        What to write instead; nothing where ``reason`` says so itself.
 
     """
 
@@ -62,6 +70,7 @@ class OperatorError(QueryError):
         reason: str,
         user_traceback: str,
         method: str | None = None,
+        remedy: str | None = None,
     ) -> None:
         self.operator = operator
         self.method = method
@@ -70,14 +79,15 @@ class OperatorError(QueryError):
         self.reason = reason
         self.user_traceback = user_traceback
         if method is None:
-            where = f"on the row {row}"
-            remedy = "To keep going past bad rows, write on_error='dead_letter' on that operator."
+            self.where = "" if row == NOT_KNOWN else f"on the row {row}"
+            usual = "To keep going past bad rows, write on_error='dead_letter' on that operator."
         else:
-            where = f"in {method}, for the key {row}"
-            remedy = "To keep going, catch it there, or filter such rows out before the window."
+            self.where = f"in {method}, for the key {row}"
+            usual = "To keep going, catch it there, or filter such rows out before the window."
+        self.remedy = usual if remedy is None else remedy
         super().__init__(
             f"operator '{operator}' failed with {error}: {reason}\n"
-            f"{where}\n{user_traceback}{remedy}"
+            f"{self.where}\n{user_traceback}{self.remedy}"
         )
 
 

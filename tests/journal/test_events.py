@@ -24,6 +24,7 @@ from penstock.journal import (
     HotKeysChanged,
     KeyGroupsMoved,
     LimitSet,
+    PanesSplit,
     PanesStored,
     PlacementChanged,
     QueryStarted,
@@ -31,12 +32,14 @@ from penstock.journal import (
     RowsFailed,
     RowsLate,
     RowsShed,
+    SkylineSeen,
     SlotsChanged,
     SourceProgress,
     StateStored,
     UnknownEvent,
     WindowPlanChanged,
     WindowsClosed,
+    WindowTasks,
     from_json,
     read,
     to_json,
@@ -78,6 +81,9 @@ SCHEMA_1 = [
     SlotsChanged(8, 8, 4, 3, "two executors came"),
     LimitSet(7, 1_200, "a batch took 90 % of its trigger"),
     RowsShed(7, "taxis", 30, "older than the deadline of 30 s"),
+    PanesSplit(7, "best", 5, 1.5, 6_000.0, 1.25, 0.875, 2, 5_500.0, "above the set point of 0.9"),
+    WindowTasks(7, "best", 5, 30, 20, 10, 2, 0.75, 0.125),
+    SkylineSeen(7, "best", 1700000000.0, 1700000001.0, "price", "days", (1.0, 2.5), (3.0, 0.5), 2),
 ]
 
 

@@ -15,6 +15,9 @@ class OperatorObservation:
     much of it they had a core, where that is known. ``inputs`` are the operators it reads, each of
     which gives it all rows it puts out. Where operators have queues of their own, ``waiting_rows``
     is what is left in this one's, and ``received_rows`` what came from each of ``inputs``.
+
+    Of a stage of a preference query, ``utilisation`` is the time that its tasks take over the time
+    they have, uneven tasks counted, and ``parts_per_pane`` in how many parts its panes were split.
     """
 
     name: str
@@ -30,6 +33,8 @@ class OperatorObservation:
     inputs: tuple[str, ...] = ()
     waiting_rows: int = 0
     received_rows: tuple[int, ...] = ()
+    utilisation: float | None = None
+    parts_per_pane: float | None = None
 
     @property
     def selectivity(self) -> float | None:

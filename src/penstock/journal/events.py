@@ -154,6 +154,72 @@ class WindowPlanChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class PanesSplit:
+    """How the panes of a preference query were split over the tasks of a batch.
+
+    A pane was split in ``parts_per_pane`` on average, a part ending at ``threshold_rows``:
+    ``alpha`` times what is usual (None: as far as there are tasks). ``utilisation`` is that of its
+    tasks. ``next_threshold_rows`` is for the batch that follows, and ``reason`` says why.
+    """
+
+    batch_id: int
+    operator: str
+    panes: int
+    parts_per_pane: float
+    threshold_rows: float | None
+    alpha: float
+    utilisation: float
+    tasks: int
+    next_threshold_rows: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowTasks:
+    """How partial results became windows of a preference query: as tasks of two kinds.
+
+    ``updates`` put a partial result into a window, ``merges`` put two of one window together.
+    ``idle_share`` is the part of their time that tasks waited for others.
+    """
+
+    batch_id: int
+    operator: str
+    windows: int
+    partials: int
+    updates: int
+    merges: int
+    tasks: int
+    utilisation: float
+    idle_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class SkylineSeen:
+    """The newest window that came out of a preference query over two columns, for drawing.
+
+    ``x`` and ``y`` are the numbers of its rows in the order of ``x``, ``rows`` how many there were
+    before some were left out so that a journal stays small. ``key`` is the group, as text. Smaller
+    is better unless ``x_is_maximized`` or ``y_is_maximized`` says that larger is. Moments, where
+    ``x_is_time`` or ``y_is_time``, are in seconds since 1970.
+    """
+
+    batch_id: int
+    operator: str
+    window_start_seconds: float
+    window_end_seconds: float
+    x_column: str
+    y_column: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    rows: int
+    key: str | None = None
+    x_is_maximized: bool = False
+    y_is_maximized: bool = False
+    x_is_time: bool = False
+    y_is_time: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PlacementChanged:
     """Rows before a component are placed in another way from the next batch on, and why."""
 
@@ -273,6 +339,9 @@ KnownEvent = (
     | WindowsClosed
     | PanesStored
     | WindowPlanChanged
+    | PanesSplit
+    | WindowTasks
+    | SkylineSeen
     | PlacementChanged
     | KeyGroupsMoved
     | HotKeysChanged

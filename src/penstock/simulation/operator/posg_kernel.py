@@ -7,8 +7,8 @@ from heapq import heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.compiling import compiled
 from penstock.placement.cell_hashes import BLOCK_KEYS
-from penstock.simulation.compiling import compiled
 from penstock.simulation.operator.matrices import add, clear, distance, fill_ratios, move
 from penstock.simulation.operator.posg_state import (
     EPOCH,

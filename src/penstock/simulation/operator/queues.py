@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.simulation.compiling import compiled
+from penstock.compiling import compiled
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.simulation.compiling import compiled
+from penstock.compiling import compiled
 
 # Up to a block NumPy adds in eight running sums, beyond it the sums of two halves.
 _BLOCK, _LANES = 128, 8

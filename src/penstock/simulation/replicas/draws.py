@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.simulation.compiling import compiled
+from penstock.compiling import compiled
 from penstock.sources.draws import splitmix64
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.simulation.compiling import compiled
+from penstock.compiling import compiled
 from penstock.simulation.replicas.arrays import (
     SERVED,
     TOO_LATE,

@@ -20,3 +20,13 @@ def compiled(function: Function) -> Function:
         return cast(Function, njit(cache=True)(function))
     except (RuntimeError, OSError):  # in a zip, or no directory to write compiled code to
         return cast(Function, njit(function))
+
+
+def inlined(function: Function) -> Function:
+    """Compile a function into those that call it: passing an array costs more than most tests.
+
+    >>> add_one = inlined(lambda number: number + 1)
+    >>> compiled(lambda number: add_one(number))(1)
+    2
+    """
+    return cast(Function, njit(function, inline="always"))

@@ -1,0 +1,1 @@
+"""Preference queries: which rows no other row is better than. Nothing here touches Spark."""
