@@ -25,6 +25,8 @@ operators = st.builds(
     failed_rows=rows,
     estimated=st.booleans(),
     cpu_seconds=st.none() | some_seconds,
+    utilisation=st.none() | st.floats(0, 100),
+    parts_per_pane=st.none() | st.floats(1, 64),
 ).flatmap(lambda operator: reading(operator))  # noqa: PLW0108
 
 

@@ -9,7 +9,7 @@ words for splitting have the shapes of the code.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import floor
 
@@ -63,22 +63,6 @@ def trapezoid(x: float, left: float, top_left: float, top_right: float, right: f
     if top_right < x < right:
         return (right - x) / (right - top_right)
     return 0.0
-
-
-def uneven_utilisation(task_rates: Sequence[float], served_per_second: float) -> float:
-    """Return how utilised a stage is whose tasks get rows at such rates (section 4.2).
-
-    Each task serves ``served_per_second`` rows, and a row meets the task that it is sent to: the
-    sum of lambda_i squared over lambda mu. Where all tasks get as much it is lambda / (n mu).
-    ``Fuzzy`` sees no rates of single tasks and goes by the slowest over the mean task instead.
-
-    >>> uneven_utilisation([50.0, 50.0], 100.0), uneven_utilisation([90.0, 10.0], 100.0)
-    (0.5, 0.82)
-    """
-    total = sum(task_rates)
-    if total <= 0 or served_per_second <= 0:
-        return 0.0
-    return sum(rate * rate for rate in task_rates) / (total * served_per_second)
 
 
 def speed(rho: float) -> Degrees:
