@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import StructType
@@ -13,10 +13,15 @@ from penstock.engine import checks, window_checks
 from penstock.engine.aggregation import Aggregation, SqlAggregation
 from penstock.engine.columns import WINDOW
 from penstock.engine.pane_rows import SHARE
+from penstock.engine.preference_aggregation import PreferenceAggregation
+from penstock.engine.preference_checks import check_delta
 from penstock.engine.schemas import check_columns, parse_schema, prototype, schema_of
 from penstock.engine.user_aggregation import UserAggregation
 from penstock.engine.window_results import result_type
 from penstock.key_state import KeyState
+from penstock.preference.pane_splitting import How, PaneSplitting
+from penstock.preference.preference import Dominates, Missing, Preference
+from penstock.preference.query import PreferenceQuery
 from penstock.topology.dag import label_of
 from penstock.topology.operators import Compute, Consolidate, Emit, OnError, Process, Spans
 from penstock.windows.aggregates import WindowAggregate
@@ -131,11 +136,73 @@ class Windowed:
     def reduce(self, aggregate: Aggregate, *, name: str | None = None) -> Stream:
         """Aggregate every window with an ``Aggregate`` of the user's own."""
         label = label_of(name, "windows")
-        window_checks.check_reduce(label, self._spans)
+        window_checks.check_whole_rows(label, self._spans, "an aggregate of your own")
         empty = self._stream._prototype
         resolved = UserAggregation.resolve(label, aggregate, empty, self._keys)
         said = type(aggregate).__name__
         return self._consolidated(label, name, resolved, said, said)
+
+    def skyline(
+        self,
+        *,
+        minimize: str | Sequence[str] = (),
+        maximize: str | Sequence[str] = (),
+        missing: Missing = "refuse",
+        dominates: Dominates | None = None,
+        splitting: PaneSplitting | How | None = None,
+        name: str | None = None,
+    ) -> Stream:
+        """Keep the rows of every window that no other row of it dominates: its skyline.
+
+        A row dominates another that is nowhere better and somewhere worse; rows that are equal are
+        all kept. ``missing`` says what a null or NaN in one of the columns is: "refuse" stops the
+        query, "last" makes it worse than every number. ``dominates`` is a preference of your own.
+        ``splitting`` says how panes are split over tasks: see :class:`PaneSplitting`.
+
+        Columns that come out: ``window``, ``window_name`` where there are several windows, the
+        columns of ``group_by``, and all others of the row.
+        """
+        preference = Preference.checked(
+            label_of(name, "skyline"), minimize, maximize, missing, dominates
+        )
+        return self._preferred(name, PreferenceQuery(preference), None, splitting)
+
+    def top_dominant(
+        self,
+        delta: int,
+        *,
+        minimize: str | Sequence[str] = (),
+        maximize: str | Sequence[str] = (),
+        missing: Missing = "refuse",
+        k_column: str | None = None,
+        splitting: PaneSplitting | How | None = None,
+        name: str | None = None,
+    ) -> Stream:
+        """Keep the strongest rows of every window, at least ``delta`` of them where it has so many.
+
+        Each of them is dominated in no k of the columns by any other row, for the smallest k of
+        which there are at least ``delta`` such rows; where a skyline is smaller, it is all of it.
+        ``k_column`` names a column for the k that was found. See :meth:`skyline` for the rest.
+        """
+        label = label_of(name, "top_dominant")
+        check_delta(label, delta)
+        preference = Preference.checked(label, minimize, maximize, missing)
+        return self._preferred(name, PreferenceQuery(preference, delta), k_column, splitting)
+
+    def _preferred(
+        self,
+        name: str | None,
+        query: PreferenceQuery,
+        k_column: str | None,
+        splitting: PaneSplitting | How | None,
+    ) -> Stream:
+        label = label_of(name, "skyline" if query.delta is None else "top_dominant")
+        window_checks.check_whole_rows(label, self._spans, "a preference query")
+        how = PaneSplitting.written(splitting)
+        resolved = PreferenceAggregation.resolve(
+            label, query, self._stream.schema, self._keys, k_column, how
+        )
+        return self._consolidated(label, name, resolved, query.describe(), query.describe())
 
     def _consolidated(
         self, label: str, name: str | None, aggregation: Aggregation, said: str, meaning: str
@@ -156,10 +223,10 @@ class Windowed:
             aggregation=aggregation,
             aggregates=said,
             meaning=meaning,
-            state=aggregation.state.simpleString(),
+            state=aggregation.state_text,
         )
         struct = result_type(self._panes, keys, aggregation.schema, self._emit)
-        check_columns(label, struct, "Rename the key or the aggregate")
+        check_columns(label, struct, "Rename the column, key, aggregate or k_column of that name")
         consolidate = Consolidate(
             name=label,
             schema=schema_of(struct),
@@ -176,6 +243,8 @@ class Windowed:
 
     def _plan(self, aggregation: Aggregation) -> str:
         """Say how windows would be formed if panes had some keys; a run plans by what it meets."""
+        if isinstance(aggregation, PreferenceAggregation):
+            return "merged from the skylines of panes"
         sizes = Sizes(ASSUMED_KEYS)
         ladder = choose_ladder(self._panes, sizes, invertible=aggregation.invertible)
         return f"with {ASSUMED_KEYS:,} keys: {ladder.reason}"

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import penstock as ps
-from penstock.engine import closing, windowed_operator
+from penstock.engine import closing, closing_plans
 from penstock.windows import consolidation
 from penstock.windows.rungs import Ladder
 
@@ -149,7 +149,7 @@ def test_first_and_last_go_by_the_time_that_counts(
 def test_where_an_inverse_is_used_only_what_changed_comes_out_early(
     spark: SparkSession, finish: Finish, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(windowed_operator, "choose_ladder", lambda *_, **__: Ladder(inverse=(0,)))
+    monkeypatch.setattr(closing_plans, "choose_ladder", lambda *_, **__: Ladder(inverse=(0,)))
     monkeypatch.setattr(consolidation, "INPUT_ROWS", 0.0)
     for second in range(10, 17):
         keys = "x" if second == 16 else "x,y"

@@ -9,14 +9,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Any
 
-os.environ["PYSPARK_PYTHON"] = sys.executable
-os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-
-from pyspark.sql import SparkSession
+from killed_session import session
 
 import penstock as ps
 from penstock.testing import kill_at
@@ -44,16 +40,7 @@ def totals(key: dict[str, Any], rows: list[dict[str, Any]], state: ps.KeyState) 
 
 
 def main(where: str, step: str, after_seconds: str) -> None:
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("OFF")
+    spark = session()
     files = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(f"{where}/in")
     timed = files.selectExpr("id", "value", "timestamp_seconds(1700000000 + id) AS ts")
     read = ps.Stream.read(timed, time="ts", watermark="5 seconds").select("id", "value", "ts")

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,19 @@ KILLS = 40
 LIMIT_SECONDS = 180
 
 
-def run_job(where: Path, step: str = "never", after: float = 0.0, wait: float | None = None) -> int:
+def run_job(
+    where: Path,
+    step: str = "never",
+    after: float = 0.0,
+    wait: float | None = None,
+    job: Path = JOB,
+) -> int:
     """Run the job in a process group of its own; kill the group ``wait`` seconds after its start.
 
     Returns its exit code: 0 at the end of the stream, -9 when it was killed.
     """
     process = subprocess.Popen(
-        [sys.executable, str(JOB), str(where), step, str(after)],
+        [sys.executable, str(job), str(where), step, str(after)],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
@@ -53,10 +60,9 @@ def run_job(where: Path, step: str = "never", after: float = 0.0, wait: float | 
         process.stdout.close()
 
 
-def kills(count: int, seed: int) -> list[dict[str, object]]:
+def kills(count: int, seed: int, steps: Sequence[Step] = tuple(Step)) -> list[dict[str, object]]:
     """Return how each run dies: at every step in turn, shortly after a step, at any moment."""
     dice = random.Random(seed)
-    steps = list(Step)
     plan: list[dict[str, object]] = []
     for number in range(count):
         step = steps[number % len(steps)].value

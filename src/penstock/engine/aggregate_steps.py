@@ -6,12 +6,13 @@ All take key columns first, and what they are about after them.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from penstock.engine.aggregate_calls import (
     AggregateCalls,
@@ -111,7 +112,7 @@ class ComputeStep:
         self, batches: Iterable[pa.RecordBatch], loads: LoadsByKey | None
     ) -> Iterator[pa.RecordBatch]:
         held = _Held()
-        for batch in _gathered(batches, self.limits):
+        for batch in gathered(batches, self.limits):
             self._add(held, batch, loads)
             if len(held.states) > self.limits.groups or held.state_bytes > self.limits.state_bytes:
                 yield self._partials(held)
@@ -120,7 +121,7 @@ class ComputeStep:
             yield self._partials(held)
 
     def _add(self, held: _Held, batch: pa.RecordBatch, loads: LoadsByKey | None) -> None:
-        keys = _keys(batch, self.key_columns)
+        keys = keys_of(batch, self.key_columns)
         groups = grouped(keys.columns, batch.num_rows)
         rows = _in_order(batch.select(list(self.inputs)), groups)
         new = []
@@ -137,7 +138,7 @@ class ComputeStep:
             held.keys.append(keys.take(pa.array(new)))
 
     def _partials(self, held: _Held) -> pa.RecordBatch:
-        return _with_states(_concatenated(held.keys), held.states, self.calls.state)
+        return _with_states(concatenated(held.keys), held.states, self.calls.state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ class ConsolidateStep:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Consolidate the states of every key that has several; one alone stays as it is."""
         for batch in batches:
-            keys, lists = _keys(batch, self.key_columns), batch.column(self.key_columns)
+            keys, lists = keys_of(batch, self.key_columns), batch.column(self.key_columns)
             ends = ends_of(lists)
             counts = np.diff(ends)
             several = np.flatnonzero(counts > 1)
@@ -183,7 +184,7 @@ class FinishStep:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Finish the state of every key."""
         for batch in batches:
-            keys = _keys(batch, self.key_columns)
+            keys = keys_of(batch, self.key_columns)
             rows, row_parents = list[Row](), list[int]()
             tables, table_parents = list[pa.RecordBatch](), list[int]()
             states = unpacked(batch.column(self.key_columns), self.calls.state)
@@ -196,9 +197,9 @@ class FinishStep:
                     rows.extend(found)
                     row_parents.extend([number] * len(found))
             if rows:
-                yield _beside(keys, row_parents, self._columns(rows, row_parents, keys))
+                yield beside(keys, row_parents, self._columns(rows, row_parents, keys))
             if tables:
-                yield _beside(keys, table_parents, _concatenated(tables))
+                yield beside(keys, table_parents, concatenated(tables))
 
     def _columns(self, rows: list[Row], parents: list[int], keys: pa.RecordBatch) -> pa.RecordBatch:
         try:
@@ -211,7 +212,7 @@ class FinishStep:
             self.calls.stop("finish", Key(keys, 0), error)
 
 
-def _gathered(batches: Iterable[pa.RecordBatch], limits: Limits) -> Iterator[pa.RecordBatch]:
+def gathered(batches: Iterable[pa.RecordBatch], limits: Limits) -> Iterator[pa.RecordBatch]:
     """Put small batches together: a call for each key costs more than its few rows."""
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
@@ -219,13 +220,14 @@ def _gathered(batches: Iterable[pa.RecordBatch], limits: Limits) -> Iterator[pa.
         waiting.append(batch)
         rows, size = rows + batch.num_rows, size + batch.nbytes
         if rows >= limits.rows or size >= limits.row_bytes:
-            yield _concatenated(waiting)
+            yield concatenated(waiting)
             waiting, rows, size = [], 0, 0
     if waiting:
-        yield _concatenated(waiting)
+        yield concatenated(waiting)
 
 
-def _keys(batch: pa.RecordBatch, key_columns: int) -> pa.RecordBatch:
+def keys_of(batch: pa.RecordBatch, key_columns: int) -> pa.RecordBatch:
+    """Return the key columns, which are the first."""
     return batch.select(list(range(key_columns)))
 
 
@@ -233,7 +235,8 @@ def _in_order(rows: pa.RecordBatch, groups: RowGroups) -> pa.RecordBatch:
     return rows if len(groups.keys) == 1 else rows.take(pa.array(groups.order))
 
 
-def _concatenated(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+def concatenated(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """Return record batches as one, of which there is at least one."""
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
@@ -248,7 +251,9 @@ def _with_column(keys: pa.RecordBatch, states: pa.Array) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*keys.columns, states], names=names)
 
 
-def _beside(keys: pa.RecordBatch, parents: list[int], results: pa.RecordBatch) -> pa.RecordBatch:
+def beside(
+    keys: pa.RecordBatch, parents: Sequence[int] | NDArray[np.int64], results: pa.RecordBatch
+) -> pa.RecordBatch:
     """Put the key of each result in front of it."""
     taken = keys.take(pa.array(parents, pa.int64()))
     schema = pa.schema(chain(taken.schema, results.schema))

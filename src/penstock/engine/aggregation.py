@@ -60,6 +60,11 @@ class Aggregation(Protocol):
         ...
 
     @property
+    def state_text(self) -> str:
+        """What a state holds, in words that change where an older state can't be read any more."""
+        ...
+
+    @property
     def invertible(self) -> bool:
         """Whether ``subtracted`` works, and is exact."""
         ...
@@ -84,6 +89,10 @@ class Aggregation(Protocol):
 
     def finished(self, df: DataFrame, groups: Sequence[str]) -> DataFrame:
         """Turn groups and states into groups and results."""
+        ...
+
+    def results(self, df: DataFrame, groups: Sequence[str]) -> DataFrame:
+        """Turn groups and states, any number for each group, into groups and results."""
         ...
 
     def subtracted(self, df: DataFrame, groups: Sequence[str], sign: str) -> DataFrame:
@@ -161,6 +170,11 @@ class SqlAggregation:
         except TopologyError as error:
             raise inputs.readable(error) from None
 
+    @property
+    def state_text(self) -> str:
+        """Name the columns of a state."""
+        return self.state.simpleString()
+
     def partials(
         self, df: DataFrame, groups: Sequence[str], place: Place | None = None
     ) -> DataFrame:
@@ -196,6 +210,10 @@ class SqlAggregation:
     def finished(self, df: DataFrame, groups: Sequence[str]) -> DataFrame:
         """Turn groups and states into groups and results."""
         return df.select(*self._columns(groups), *self._results)
+
+    def results(self, df: DataFrame, groups: Sequence[str]) -> DataFrame:
+        """Merge the states of each group, and turn them into its result."""
+        return self.finished(self.merged(df, groups), groups)
 
     def subtracted(self, df: DataFrame, groups: Sequence[str], sign: str) -> DataFrame:
         """Merge states of which some are taken away: column ``sign`` is +1 or -1."""

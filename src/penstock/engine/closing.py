@@ -24,7 +24,9 @@ from penstock.engine.columns import (
 from penstock.engine.observations import Measures, counting
 from penstock.engine.pane_store import PaneStore
 from penstock.engine.piece_table import PieceTable, directory_of, looked_up, lookup
+from penstock.engine.preference_aggregation import PreferenceAggregation
 from penstock.engine.schemas import quoted
+from penstock.engine.window_packing import PackedWindows, WindowPacker
 from penstock.engine.window_panes import windows_of_panes
 from penstock.engine.window_results import window_column
 from penstock.topology.operators import Compute, Consolidate
@@ -71,6 +73,10 @@ class Closer:
             for field in consolidate.returns
         ]
         self._crossings = compute.spans == "each"
+        self.packer: WindowPacker | None = None
+        if isinstance(compute.aggregation, PreferenceAggregation):
+            merges = compute.aggregation.splitting.merges
+            self.packer = WindowPacker(consolidate.name, merges)
         self._cached: DataFrame | None = None
         self._targets = Targets((), ())
 
@@ -81,11 +87,13 @@ class Closer:
         segments: Sequence[Segment],
         delta: Segment | None,
         closed: int,
+        tasks: int = 1,
     ) -> DataFrame | None:
         """Return the windows that come out of a batch, None where there are none.
 
         ``plan`` is for those that close. Where open ones are wanted too, they are those that
         ``delta``, the partials of this batch, changed; ``closed`` is how far windows are closed.
+        ``tasks`` is how many form the windows of a preference query.
         """
         early = self._early_plan(segments, delta, closed)
         if (plan and plan.is_bulk) or (early and early.is_bulk):
@@ -95,7 +103,11 @@ class Closer:
             return None
         is_final = len(plan.merges) if plan else 0
         self._targets = Targets(merges, tuple(n < is_final for n in range(len(merges))))
-        results = self._merged(session, segments, delta)
+        rows = self._read(session, segments)
+        packed = self._packed(segments, tasks)
+        if self._comes_out_at_once(plan):
+            return self._named(self._results(rows, packed)).select(*self._shown)
+        results = self._merged(rows, packed, delta)
         if plan and plan.keeps:
             self._cached = results = results.persist(StorageLevel.MEMORY_AND_DISK)
         if all(merge.spec is None for merge in merges):
@@ -106,6 +118,11 @@ class Closer:
     def has_kept(self) -> bool:
         """Whether the last closing holds blocks to be kept; one in bulk leaves them for later."""
         return self._cached is not None
+
+    def times_of(self, target: int) -> tuple[int, int]:
+        """Return the start and end of a result of the last closing, in microseconds."""
+        merge = self._targets.merges[target]
+        return self._panes.start_micros(merge.start), self._panes.start_micros(merge.end)
 
     def keep(self, number: int) -> int:
         """Write the blocks of the last closing that are kept; return their rows."""
@@ -138,9 +155,17 @@ class Closer:
         changed = [m for m in plan.merges if m.start < delta.end and delta.first < m.end]
         return replace(plan, merges=tuple(changed))
 
-    def _merged(
-        self, session: SparkSession, segments: Sequence[Segment], delta: Segment | None
-    ) -> DataFrame:
+    def _comes_out_at_once(self, plan: ClosingPlan | None) -> bool:
+        """Whether nobody needs the merged states but for the results."""
+        is_kept = plan is not None and bool(plan.keeps)
+        return not is_kept and all(self._targets.finals) and not self._targets.table.subtracts
+
+    @property
+    def _groups(self) -> list[str]:
+        return [TARGET, *self._stored_keys]
+
+    def _read(self, session: SparkSession, segments: Sequence[Segment]) -> DataFrame:
+        """Return the stored partials, each once for every target that takes it."""
         table = self._targets.table
         rows = self._store.read(session, table.directories)
         read = table.rows_at_most(segments)
@@ -149,8 +174,37 @@ class Closer:
         rows = table.assigned(rows)
         if read <= _ONE_TASK_ROWS and isinstance(self._aggregation, SqlAggregation):
             rows = rows.coalesce(1)
-        groups = [TARGET, *self._stored_keys]
-        if table.subtracts:
+        return rows
+
+    def _packed(self, segments: Sequence[Segment], tasks: int) -> PackedWindows | None:
+        if self.packer is None:
+            return None
+        has_keys = bool(self._stored_keys)
+        return self.packer.planned(self._targets.table, segments, tasks, has_keys=has_keys)
+
+    def _results(self, rows: DataFrame, packed: PackedWindows | None) -> DataFrame:
+        if packed is None:
+            return self._aggregation.results(rows, self._groups)
+        return self._formed(rows, packed, finishes=True)
+
+    def _formed(self, rows: DataFrame, packed: PackedWindows, *, finishes: bool) -> DataFrame:
+        """Form the windows of a preference query as planned, in one round or two."""
+        aggregation = self._aggregation
+        assert isinstance(aggregation, PreferenceAggregation)
+        placed = packed.placed(rows)
+        if packed.packing.rounds == 1:
+            return aggregation.where_they_are(placed, self._groups, finishes=finishes)
+        halves = aggregation.where_they_are(placed, self._groups, finishes=False)
+        returned = packed.returned(halves)
+        return aggregation.where_they_are(returned, self._groups, finishes=finishes, again=True)
+
+    def _merged(
+        self, rows: DataFrame, packed: PackedWindows | None, delta: Segment | None
+    ) -> DataFrame:
+        groups = self._groups
+        if packed is not None:
+            results = self._formed(rows, packed, finishes=False)
+        elif self._targets.table.subtracts:
             results = self._aggregation.subtracted(rows, groups, SIGN)
         else:
             results = self._aggregation.merged(rows, groups)
@@ -165,7 +219,11 @@ class Closer:
         if any(merge.spec is None for merge in merges):
             is_window = looked_up((merge.spec is not None for merge in merges), "boolean")
             results = results.filter(is_window)
-        finished = self._aggregation.finished(results, [TARGET, *self._stored_keys])
+        return self._named(self._aggregation.finished(results, self._groups))
+
+    def _named(self, finished: DataFrame) -> DataFrame:
+        """Replace the number of a target by its window."""
+        merges = self._targets.merges
         starts = [self._panes.start_micros(merge.start) for merge in merges]
         ends = [self._panes.start_micros(merge.end) for merge in merges]
         added = {WINDOW: window_column(lookup(starts, "bigint"), lookup(ends, "bigint"))}

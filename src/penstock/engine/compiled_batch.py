@@ -19,13 +19,14 @@ class Plan:
     """How the next micro-batch runs.
 
     ``tasks`` are by component. ``marks`` are the watermarks by source, ``lows`` by the operators
-    that look at one. ``slots`` are those in use.
+    that look at one. ``slots`` are those in use, ``panes`` the tasks of each compute operator.
     """
 
     tasks: Mapping[str, int]
     marks: Mapping[str, Mark] = field(default_factory=dict)
     lows: Mapping[str, int | None] = field(default_factory=dict)
     slots: int = 1
+    panes: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

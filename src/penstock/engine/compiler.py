@@ -140,7 +140,11 @@ class Compilation:
     def _compute(self, operator: Compute) -> None:
         windowed = self._compiler.windows[operator.name]
         rows = self._rows[operator.inputs[0]]
-        partials = windowed.frame_of(rows.df, self._plan.slots, ordered=rows.ordered)
+        slots = self._plan.slots
+        tasks = self._plan.panes.get(operator.name, slots) if windowed.is_preference else slots
+        partials = windowed.frame_of(
+            rows.df, tasks, ordered=rows.ordered, partitions=rows.partitions
+        )
         self.result.frames[operator.name] = partials.frame
         if partials.inner is not None:
             self.result.inner.append(partials.inner)

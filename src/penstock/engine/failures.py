@@ -26,6 +26,7 @@ def as_query_error(error: BaseException) -> PenstockError:
             reason=failure["message"],
             user_traceback=failure["traceback"],
             method=failure.get("method"),
+            remedy=failure.get("remedy"),
         )
     damaged = _DAMAGED.search(text)
     if damaged is not None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from penstock.elasticity.observation import OperatorObservation
 from penstock.engine.python_step import Tally
 from penstock.engine.stage_times import JobTimes
+from penstock.preference.utilisation import StageUse
 from penstock.topology.dag import Topology
 from penstock.topology.jobs import Job
 from penstock.topology.operators import PythonOperator
@@ -18,11 +19,15 @@ _NANOS = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Everything that was counted and timed in one micro-batch, before it is put together."""
+    """Everything that was counted and timed in one micro-batch, before it is put together.
+
+    ``uses`` are of the stages of preference queries, by operator.
+    """
 
     tallies: Mapping[str, Sequence[Tally]]
     spark_counts: Mapping[str, int]
     jobs: Mapping[str, JobTimes]
+    uses: Mapping[str, StageUse] = field(default_factory=dict)
 
 
 def python_counts(tallies: Mapping[str, Sequence[Tally]]) -> dict[str, PythonCount]:
@@ -52,6 +57,7 @@ def observe_operators(
         name = operator.name
         count = counts.get(name)
         busy, tasks, slowest, cpu = timings.get(name, _IDLE)
+        use = measured.uses.get(name)
         observations.append(
             OperatorObservation(
                 name=name,
@@ -65,6 +71,8 @@ def observe_operators(
                 estimated=name not in measured.tallies and not isinstance(operator, PythonOperator),
                 cpu_seconds=cpu,
                 inputs=tuple(operator.inputs),
+                utilisation=use.utilisation if use else None,
+                parts_per_pane=use.parts_per_pane if use else None,
             )
         )
     return tuple(observations)

@@ -145,6 +145,13 @@ class Partials:
         found, made = Measures.on(made.select(*self._stored), *self._found)
         return PartialFrame(made, None, found, counted)
 
+    def placed(self, df: DataFrame, closed: int, place: Place | None) -> PartialFrame:
+        """Return the partials of some rows, made where ``place`` puts them, or where they are."""
+        counted, rows = self._with_panes(df, closed)
+        made = self._aggregation.partials(rows, self._groups, place)
+        found, made = Measures.on(made.select(*self._stored), *self._found)
+        return PartialFrame(made, None, found, counted)
+
     def of(self, df: DataFrame, closed: int, *, is_split: bool) -> PartialFrame:
         """Return the partials of some rows; those of windows closed up to ``closed`` are left out.
 

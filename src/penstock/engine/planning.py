@@ -15,6 +15,7 @@ from penstock.engine.slots import ElasticSlots, local_cores
 from penstock.engine.windowing import Watermarks
 from penstock.journal.events import KnownEvent
 from penstock.topology.components import Component
+from penstock.topology.operators import Compute
 
 
 class Planning:
@@ -31,6 +32,9 @@ class Planning:
         self._context = context
         self._setting = setting
         self._components = components
+        self._computes = [
+            op.name for each in components for op in each.operators if isinstance(op, Compute)
+        ]
         self._cores = local_cores(context)
         self.loop = ControlLoop(
             setting.policy,
@@ -55,7 +59,13 @@ class Planning:
                 named = [decision.tasks.get(op.name) for op in component.operators]
                 wanted = max([n for n in named if n is not None], default=decision.slots)
                 tasks[component.name] = min(wanted, available)
-        return Plan(tasks, marks.marks, marks.lows, min(decision.slots, available))
+        panes = {name: self.tasks_of(name) for name in self._computes}
+        return Plan(tasks, marks.marks, marks.lows, min(decision.slots, available), panes)
+
+    def tasks_of(self, operator: str) -> int:
+        """Return how many tasks an operator has in the batch that runs: as decided, or all."""
+        wanted = self.shaping.tasks.get(operator, self.shaping.slots)
+        return max(1, min(wanted, self.available()))
 
     def frame(
         self, batch_id: int, batch_seconds: float, used_slots: int | None = None

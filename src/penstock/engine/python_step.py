@@ -19,6 +19,7 @@ from penstock.engine.key_loads import KeyLoads
 from penstock.engine.keyed_tally import KeyedTally
 from penstock.engine.letters import failure
 from penstock.engine.lossless import conformed
+from penstock.engine.pane_tally import PanePart
 from penstock.engine.rows import (
     Row,
     UnreadableValue,
@@ -30,8 +31,10 @@ from penstock.engine.rows import (
     to_rows,
 )
 from penstock.engine.value_types import WrongValue
+from penstock.errors import NOT_KNOWN
 from penstock.placement.attribution import SLICE_ROWS, SlicedCosts
 from penstock.placement.cost_model import TaskCosts
+from penstock.preference.drawn_points import DrawnPoints
 from penstock.topology.operators import OnError
 
 FAILED = "_penstock_failed"
@@ -53,7 +56,9 @@ class Tally:
     """What one operator did in one task.
 
     ``cpu_nanos`` is for how long it had a core, where that was measured. ``costs`` are by cost key,
-    and ``keys`` by the keys of a keyed operator, where it has one.
+    and ``keys`` by the keys of a keyed operator, where it has one; ``panes`` are of a preference
+    query's panes, and ``drawn`` some points of its newest window. ``task`` is the task's number,
+    which the driver notes.
     """
 
     rows_in: int = 0
@@ -64,6 +69,9 @@ class Tally:
     costs: TaskCosts | SlicedCosts | None = None
     keys: KeyLoads | None = None
     keyed: KeyedTally | None = None
+    panes: tuple[PanePart, ...] = ()
+    drawn: tuple[DrawnPoints, ...] = ()
+    task: int = 0
 
     @contextmanager
     def timed(self) -> Iterator[None]:
@@ -294,7 +302,7 @@ def _measured(
     except RowFailed:
         raise
     except Exception as error:  # not of the function, but its operator is where to look
-        stop_query(call.operator, "(not known)", error)
+        stop_query(call.operator, NOT_KNOWN, error)
     tally.rows_in += batch.num_rows
     tally.rows_out += out.num_rows
     for told in failures[before:]:
@@ -316,6 +324,14 @@ def with_failures(batch: pa.RecordBatch, failures: Failures) -> Iterator[pa.Reco
         yield pa.RecordBatch.from_arrays([*empty, marks], schema=schema)
 
 
-def stop_query(operator: str, row: str, error: BaseException) -> NoReturn:
-    """Fail the task with what went wrong on a row, for the driver to read."""
-    raise RowFailed(ERROR_MARK + json.dumps(failure(operator, row, error))) from None
+def stop_query(
+    operator: str, row: str, error: BaseException, remedy: str | None = None
+) -> NoReturn:
+    """Fail the task with what went wrong on a row, for the driver to read.
+
+    ``remedy`` is for operators that have no ``on_error``.
+    """
+    told: dict[str, str] = failure(operator, row, error)
+    if remedy is not None:
+        told["remedy"] = remedy
+    raise RowFailed(ERROR_MARK + json.dumps(told)) from None

@@ -27,6 +27,7 @@ from penstock.topology.explain import Format, explain
 
 State = Literal["running", "stopped", "failed"]
 _LOOK_EVERY_SECONDS = 0.2
+_ENDS_WITHIN_SECONDS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,8 @@ class Query:
                 wait = _LOOK_EVERY_SECONDS if left is None else min(left, _LOOK_EVERY_SECONDS)
                 self._spark_query.awaitTermination(max(wait, 0.001))  # type: ignore[arg-type]
             except StreamingQueryException:
-                break
+                # Told a moment before the query counts as ended, and only then is it known why.
+                time.sleep(_ENDS_WITHIN_SECONDS)
         self._close()
         failure = self.exception()
         if failure is not None:

@@ -6,12 +6,14 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.elasticity.observation import Observation
 from penstock.engine.admitting import Admitting
+from penstock.engine.batch_clock import BatchClock
 from penstock.engine.checkpoint import Checkpoint
 from penstock.engine.commit_log import CommitRecord
 from penstock.engine.compiled_batch import CompiledBatch, Plan
@@ -103,6 +105,7 @@ class Runner:
         self._turns = max(job.round for job in self.jobs) + 1
         self._dry: frozenset[str] = frozenset()
         self._is_first = True
+        self._batch_clock = BatchClock(setting.trigger_seconds)
         self._exchange_tasks = 0
         self._configured = False
         self._run_id = uuid.uuid4().hex
@@ -170,6 +173,7 @@ class Runner:
 
     def _batch(self, df: DataFrame, batch_id: int) -> None:
         started = time.perf_counter()
+        self._batch_clock.begin()
         log = self.checkpoint.log
         if log.is_committed(batch_id):
             self._journal.write(BatchSkipped(batch_id))
@@ -191,6 +195,7 @@ class Runner:
                 self._round(compilation, turn, df, batch_id)
             measured = self._collect(compilation.result, batch_id)
             self._learn(measured, plan, batch_id)
+            measured = replace(measured, uses=self._windowing.uses())
         finally:
             compilation.result.release()
             self._windowing.release()
@@ -209,12 +214,13 @@ class Runner:
             self.progress(),
             lambda: chain(
                 self._placing.events(batch_id),
-                self._windowing.events(batch_id, measured.jobs, measured.spark_counts),
+                self._windowing.events(batch_id, measured),
                 self._keyed.events(batch_id),
                 self._intake_events(batch_id),
             ),
         )
         self._reached(Step.PLAN, batch_id)
+        self._batch_clock.end()
 
     def _round(self, compilation: Compilation, turn: int, df: DataFrame, batch_id: int) -> None:
         """Run one round: what reads the sources, or what reads the windows of the last round."""
@@ -223,7 +229,14 @@ class Runner:
         dry: frozenset[str] = frozenset()
         if turn > 0:
             results = dict(
-                self._windowing.close(turn - 1, df.sparkSession, batch_id, compiled.places)
+                self._windowing.close(
+                    turn - 1,
+                    df.sparkSession,
+                    batch_id,
+                    compiled.places,
+                    lambda name: self._metrics.so_far(self._tag(batch_id), name),
+                    self.planning.tasks_of,
+                )
             )
             self._reached(Step.WINDOWS, batch_id)
             closed = {name: rows for name, rows in results.items() if rows is not None}
@@ -296,7 +309,8 @@ class Runner:
         """Learn where rows should go. The rows are where they belong; nothing here fails them."""
         try:
             self._placing.learn(measured.tallies, plan.tasks)
-            self._windowing.learn(measured.tallies, plan.slots)
+            batch = self._batch_clock.time(plan.slots)
+            self._windowing.learn(measured.tallies, plan.slots, batch)
         except Exception as error:
             self._journal.write(FaultSeen(batch_id, "learning costs failed", str(error)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -81,6 +81,11 @@ def quoted(name: str) -> str:
     """
     doubled = name.replace("`", "``")
     return f"`{doubled}`"
+
+
+def columns_named(names: Iterable[str]) -> list[SparkColumn]:
+    """Return the columns of these names, whatever is in a name."""
+    return [F.col(quoted(name)) for name in names]
 
 
 def as_column(expression: str | SparkColumn) -> SparkColumn:

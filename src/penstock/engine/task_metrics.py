@@ -56,6 +56,16 @@ class TaskMetrics:
         ]
         return sum(1 for keyed in told if keyed is not None and keyed.is_whole)
 
+    def so_far(self, batch: str, operator: str) -> list[Tally]:
+        """Return what the tasks of an operator told of a batch that still runs, in order."""
+        # A copy: tasks that run beside the batch may report meanwhile.
+        told = sorted(dict(self._accumulator.value).items(), key=lambda each: each[0])
+        return [
+            operators[operator]
+            for (reported, _, _), operators in told
+            if reported == batch and operator in operators
+        ]
+
     def take(self, batch: str) -> dict[str, list[Tally]]:
         """Return, for each operator, the tally of each of its tasks in order; forget all reports.
 
@@ -63,8 +73,10 @@ class TaskMetrics:
         """
         reports, self._accumulator.value = dict(self._accumulator.value), {}
         tallies: dict[str, list[Tally]] = {}
-        for (reported_batch, _, _), operators in sorted(reports.items(), key=lambda each: each[0]):
+        in_order = sorted(reports.items(), key=lambda each: each[0])
+        for (reported_batch, _, task), operators in in_order:
             if reported_batch == batch:
                 for operator, tally in operators.items():
+                    tally.task = task
                     tallies.setdefault(operator, []).append(tally)
         return tallies

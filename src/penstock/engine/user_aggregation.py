@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, StructField, StructType
@@ -27,9 +27,9 @@ from penstock.engine.aggregate_steps import (
     MeasuredKeys,
 )
 from penstock.engine.aggregation import Place
-from penstock.engine.arrow_udf import ArrowFunction, ArrowMap
+from penstock.engine.arrow_udf import ArrowMaps
 from penstock.engine.columns import KEY
-from penstock.engine.schemas import arrow_schema, check_arrow, quoted
+from penstock.engine.schemas import arrow_schema, columns_named
 
 _LIMITS = Limits()
 
@@ -52,7 +52,7 @@ class UserAggregation:
         self._calls = calls
         self._columns = tuple(columns)
         self._limits = limits
-        self._maps: dict[tuple[str, str], ArrowMap] = {}
+        self._maps = ArrowMaps(calls.operator)
 
     @classmethod
     def resolve(
@@ -78,6 +78,11 @@ class UserAggregation:
         calls = AggregateCalls(label, known, state, arrow_schema(schema), names)
         return cls(calls, columns, schema, limits)
 
+    @property
+    def state_text(self) -> str:
+        """Name what a state holds."""
+        return self.state.simpleString()
+
     def partials(
         self,
         df: DataFrame,
@@ -92,8 +97,8 @@ class UserAggregation:
         """
         read = [*groups, *(name for name in self._columns if name not in groups)]
         inputs = tuple(read.index(name) for name in self._columns)
-        rows = df.select(*_columns(read))
-        return self._mapped(
+        rows = df.select(*columns_named(read))
+        return self._maps.apply(
             "compute" if measured is None else "compute and measure",
             rows if place is None else place(rows),
             len(groups),
@@ -105,8 +110,8 @@ class UserAggregation:
         """Consolidate all partials of each key to one."""
         # Lists made in the JVM cross to Python many keys at a time; applyInArrow would send an
         # Arrow stream for each key, and keep -0.0 apart from 0.0.
-        lists = df.groupBy(*_columns(groups)).agg(F.collect_list(STATE).alias(STATE))
-        return self._mapped(
+        lists = df.groupBy(*columns_named(groups)).agg(F.collect_list(STATE).alias(STATE))
+        return self._maps.apply(
             "consolidate",
             lists,
             len(groups),
@@ -116,36 +121,21 @@ class UserAggregation:
 
     def finished(self, df: DataFrame, groups: Sequence[str]) -> DataFrame:
         """Turn the state of each key into its rows of results: none, one, or several."""
-        return self._mapped(
+        return self._maps.apply(
             "finish",
-            df.select(*_columns([*groups, STATE])),
+            df.select(*columns_named([*groups, STATE])),
             len(groups),
             lambda: FinishStep(self._calls, len(groups)).__call__,
             self.schema,
         )
 
+    def results(self, df: DataFrame, groups: Sequence[str]) -> DataFrame:
+        """Merge the states of each group, and turn them into its result."""
+        return self.finished(self.merged(df, groups), groups)
+
     def subtracted(self, df: DataFrame, groups: Sequence[str], sign: str) -> DataFrame:
         """Nothing can be taken out of a state again: not to be called."""
         raise AssertionError("a user's aggregate has no inverse")
-
-    def _mapped(
-        self,
-        method: str,
-        df: DataFrame,
-        key_columns: int,
-        function: Callable[[], ArrowFunction],
-        after_keys: StructType,
-    ) -> DataFrame:
-        keys = df.schema.fields[:key_columns]
-        name = (method, StructType(keys).json())
-        if name not in self._maps:
-            check_arrow(self._calls.operator, StructType(keys))
-            self._maps[name] = ArrowMap(function(), StructType([*keys, *after_keys.fields]))
-        return self._maps[name].apply(df)
-
-
-def _columns(names: Sequence[str]) -> list[Column]:
-    return [F.col(quoted(name)) for name in names]
 
 
 def _state_column(calls: AggregateCalls) -> StructType:

@@ -127,11 +127,11 @@ def check_name(name: Any) -> None:
         )
 
 
-def check_reduce(operator: str, spans: str) -> None:
-    """Refuse to share rows by overlap where only the user's own code could do so."""
+def check_whole_rows(operator: str, spans: str, by: str) -> None:
+    """Refuse to share rows by overlap with what takes whole rows alone."""
     if spans == "split":
         raise TopologyError(
             operator,
-            "rows can't be shared by overlap with an aggregate of your own",
+            f"rows can't be shared by overlap with {by}",
             "Write window(..., spans='each'), or aggregate(...) with count, sum or avg.",
         )

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.closing import Closer
+from penstock.engine.closing_plans import ClosingPlans
 from penstock.engine.compactor import Compactor
 from penstock.engine.keyed_partials import KeyedPartials
+from penstock.engine.pane_splits import PaneSplits
 from penstock.engine.pane_store import PaneStore
 from penstock.engine.partials import PartialCounts, PartialFrame, Partials
 from penstock.engine.piece_table import directory_of
+from penstock.engine.preference_aggregation import PreferenceAggregation
 from penstock.engine.python_step import Tally
+from penstock.engine.skylines_seen import skylines_seen
 from penstock.engine.stage_times import JobTimes
+from penstock.engine.window_events import WindowEvents
 from penstock.engine.window_state import WindowState
-from penstock.journal.events import (
-    KnownEvent,
-    PanesStored,
-    RowsLate,
-    WindowPlanChanged,
-    WindowsClosed,
-)
+from penstock.journal.events import KnownEvent
+from penstock.preference.utilisation import BatchTime
 from penstock.sinks.filesystem import HadoopFiles
 from penstock.topology.operators import Compute, Consolidate
 from penstock.windows.compaction import compaction
-from penstock.windows.consolidation import ClosingPlan, plan_closing
-from penstock.windows.ladder import choose_ladder
+from penstock.windows.consolidation import ClosingPlan
 from penstock.windows.ladder_costs import Sizes
-from penstock.windows.retention import expired
-from penstock.windows.rungs import Ladder
 from penstock.windows.segments import Segment
 from penstock.windows.sharing import BatchPartials, SharingDecision, SharingRule
 
-LADDER_PERIOD = 32
 _DELTA, _KEPT, _COMPACTED, _KINDS = 0, 1, 2, 3
 
 
@@ -53,6 +49,7 @@ class WindowedOperator:
         state: WindowState | None,
         on_failure: Callable[[str], None],
         keyed: KeyedPartials | None = None,
+        splits: PaneSplits | None = None,
     ) -> None:
         self.compute = compute
         self.consolidate = consolidate
@@ -71,28 +68,39 @@ class WindowedOperator:
         )
         self._session: SparkSession | None = None
         self.keyed = keyed
-        self.ladder = Ladder()
-        self._told = self.ladder
-        self._ladder_age = LADDER_PERIOD
+        self.splits = splits
+        self._plans = ClosingPlans(
+            self._panes, crossings=self._crossings, invertible=compute.aggregation.invertible
+        )
+        self._told = WindowEvents(consolidate.name, self._panes)
         self._sharing = SharingRule()
-        self._reads_per_partial = 1.0
         self.frame: PartialFrame | None = None
         self.counts = PartialCounts()
         self._is_counted = False
         self.plan: ClosingPlan | None = None
 
     @property
+    def is_preference(self) -> bool:
+        """Whether it answers a preference query, whose rows go where there is time for them."""
+        return isinstance(self.compute.aggregation, PreferenceAggregation)
+
+    @property
     def is_split(self) -> bool:
         """Whether partials are made where the rows are, with no exchange."""
         return self.state.sharing.mode == "split"
 
-    def frame_of(self, df: DataFrame, tasks: int, *, ordered: bool) -> PartialFrame:
+    def frame_of(
+        self, df: DataFrame, tasks: int, *, ordered: bool, partitions: int | None = None
+    ) -> PartialFrame:
         """Return the partials of a batch's rows, to be written by ``write``.
 
-        ``tasks`` is how many make them where rows move by key; ``ordered`` says whether a partition
-        that is computed again has its rows in the same order.
+        ``tasks`` is how many make them where rows move; ``ordered`` says whether a partition that
+        is computed again has its rows in the same order. ``partitions`` is how many there are.
         """
-        if self.keyed is None:
+        if self.splits is not None:
+            place = self.splits.placing(tasks, partitions=partitions, ordered=ordered)
+            self.frame = self.partials.placed(df, self.state.closed, place)
+        elif self.keyed is None:
             self.frame = self.partials.of(df, self.state.closed, is_split=self.is_split)
         else:
             self._compactor.wait()  # a group that moves disruptively is handed over first
@@ -102,11 +110,17 @@ class WindowedOperator:
         self._is_counted = False
         return self.frame
 
-    def learn(self, tallies: Sequence[Tally], tasks: int) -> None:
-        """Take in what the keys of a batch cost, and decide which go elsewhere."""
+    def learn(self, tallies: Mapping[str, Sequence[Tally]], tasks: int, batch: BatchTime) -> None:
+        """Take in what the keys and panes of a batch cost, and decide which go elsewhere."""
+        if self.splits is not None:
+            self.splits.learn(tallies, batch)
+            shown = self.consolidate.name
+            if self._closer.packer is not None:
+                use = self.splits.uses[shown].utilisation
+                self._closer.packer.learn(tallies.get(shown, ()), use)
         if self.keyed is not None:
             newest = self._panes.next_start(max(self.counts.end, self.state.closed))
-            self.keyed.learn(tallies, tasks, newest, self.state.closed)
+            self.keyed.learn(tallies.get(self.compute.name, ()), tasks, newest, self.state.closed)
 
     def count(self, places: Sequence[DataFrame]) -> PartialCounts:
         """Return what was counted while the partials of this batch were written."""
@@ -127,24 +141,28 @@ class WindowedOperator:
         batch_id: int,
         low_micros: int | None,
         places: Sequence[DataFrame],
+        tallies: Sequence[Tally] = (),
+        tasks: int = 1,
     ) -> DataFrame | None:
         """Form the windows that the watermark closes; keeps what the plan says is worth it.
 
-        Returns None where no window comes out.
+        Returns None where no window comes out. ``tallies`` are of the tasks that made this batch's
+        partials; ``tasks`` is how many form the windows of a preference query.
         """
         self._session = session
         delta = self._delta(batch_id, places)
+        if delta is not None and self._closer.packer is not None:
+            self._closer.packer.wrote(delta.name, tallies)
         segments = (*self.state.segments, *([delta] if delta else []))
         before = self.state.closed
         through = before
         if low_micros is not None:
             through = max(before, self._panes.boundary(low_micros))
-        self.plan = self._planned(segments, before, through)
-        results = self._closer.windows(session, self.plan, segments, delta, through)
+        self.plan = self._plans.plan(segments, before, through)
+        results = self._closer.windows(session, self.plan, segments, delta, through, tasks)
         if self.plan is not None and self._closer.has_kept:
             segments = (*segments, *self._keep(self.plan, batch_id))
-        gone = set(expired(self._panes, segments, self.ladder, through))
-        live = tuple(each for each in segments if each.name not in gone)
+        live = self._plans.live(segments, through)
         self.next_state = replace(self.state, segments=live, closed=through)
         return results
 
@@ -153,8 +171,7 @@ class WindowedOperator:
         compacted = self._compactor.take()
         if compacted is not None:
             segments = compacted.applied(self.next_state.segments)
-            gone = set(expired(self._panes, segments, self.ladder, self.next_state.closed))
-            live = tuple(each for each in segments if each.name not in gone)
+            live = self._plans.live(segments, self.next_state.closed)
             self.next_state = replace(self.next_state, segments=live)
 
     def committed(self, batch_id: int, *, has_time: bool) -> None:
@@ -173,7 +190,7 @@ class WindowedOperator:
             plan = compaction(
                 self._panes,
                 self.state.segments,
-                self.ladder,
+                self._plans.ladder,
                 self.state.closed,
                 crossings=self._crossings,
                 **whole,
@@ -186,7 +203,7 @@ class WindowedOperator:
     def observe(self, batch_id: int, times: JobTimes) -> SharingDecision | None:
         """Weigh split against combined by what a batch showed; the next one runs as decided."""
         counts = self.counts
-        if not times.tasks or self.keyed is not None:
+        if not times.tasks or self.keyed is not None or self.is_preference:
             return None
         combined = None if self.is_split else counts.partials
         # A block that is kept has each key once.
@@ -196,7 +213,7 @@ class WindowedOperator:
             tasks=times.tasks,
             task_partials=counts.partials if self.is_split else times.exchanged_rows,
             combined_partials=combined,
-            reads=self._reads_per_partial,
+            reads=self._plans.reads_per_partial,
             pane_keys=None if keys is None else keys * (counts.end - counts.first),
         )
         sharing, decision = self._sharing.observe(self.state.sharing, batch)
@@ -205,35 +222,23 @@ class WindowedOperator:
 
     def events(self, batch_id: int, results: int) -> Iterator[KnownEvent]:
         """Yield what the journal should know of the batch; ``results`` windows' rows came out."""
-        name = self.consolidate.name
         if self.keyed is not None:
             yield from self.keyed.events(batch_id, self._compactor.waited_seconds)
-        if self.counts.late_rows:
-            yield RowsLate(batch_id, name, self.counts.late_rows)
-        if self.plan is not None:
-            yield WindowsClosed(batch_id, name, self._windows_closed(self.plan), results)
-        if self.ladder != self._told:
-            self._told = self.ladder
-            plan = self.ladder.describe(self._panes)
-            yield WindowPlanChanged(batch_id, name, f"keeps {plan}", self.ladder.reason)
-        segments = self.state.segments
-        oldest = min((segment.first for segment in segments), default=0)
-        age = self.state.closed - oldest if segments else 0
-        yield PanesStored(
-            batch_id=batch_id,
-            operator=name,
-            segments=len(segments),
-            rows=sum(segment.rows for segment in segments),
-            bytes=sum(segment.bytes for segment in segments),
-            age_seconds=max(0, age) * self._panes.micros / 1e6,
+        if self.splits is not None:
+            yield from self.splits.events(batch_id)
+        if self._closer.packer is not None:
+            yield from self._closer.packer.events(batch_id)
+        yield from self._told.events(
+            batch_id, self.state, self.counts, self.plan, self._plans.ladder, results
         )
 
-    def _windows_closed(self, plan: ClosingPlan) -> int:
-        if not plan.is_bulk:
-            return sum(merge.spec is not None for merge in plan.merges)
-        oldest = min(piece.first for piece in plan.reads)
-        after = oldest if plan.after is None else max(oldest, plan.after)
-        return sum(len(spec.ends(after, plan.through)) for spec in self._panes.specs)
+    def skylines(self, batch_id: int, tallies: Sequence[Tally]) -> Iterator[KnownEvent]:
+        """Yield the newest window of a preference query over two columns, for drawing."""
+        aggregation = self.compute.aggregation
+        if isinstance(aggregation, PreferenceAggregation):
+            name, preference = self.consolidate.name, aggregation.query.preference
+            times_of = self._closer.times_of
+            yield from skylines_seen(batch_id, name, preference, tallies, times_of)
 
     def release(self) -> None:
         """Free what was kept in memory while the batch ran."""
@@ -256,33 +261,6 @@ class WindowedOperator:
             is_delta=True,
             rows=self.counts.partials,
             bytes=self._store.size_bytes(number),
-        )
-
-    def _planned(
-        self, segments: tuple[Segment, ...], before: int, through: int
-    ) -> ClosingPlan | None:
-        if through == before:
-            return None
-        self._choose_ladder(segments)
-        plan = plan_closing(
-            self._panes, segments, self.ladder, before, through, crossings=self._crossings
-        )
-        if plan.merges:
-            # Each pane that the watermark passes was read this often, on average.
-            self._reads_per_partial = plan.inputs / (through - before)
-        return None if plan.is_empty else plan
-
-    def _choose_ladder(self, segments: tuple[Segment, ...]) -> None:
-        """Look now and then whether other blocks are worth keeping, as sizes are now."""
-        self._ladder_age += 1
-        if self._ladder_age < LADDER_PERIOD:
-            return
-        self._ladder_age = 0
-        self.ladder = choose_ladder(
-            self._panes,
-            Sizes.measured(segments),
-            invertible=self.compute.aggregation.invertible and not self._crossings,
-            current=None if self.ladder.is_empty else self.ladder,
         )
 
     def _keep(self, plan: ClosingPlan, batch_id: int) -> list[Segment]:

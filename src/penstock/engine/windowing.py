@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.commit_log import CommitRecord
 from penstock.engine.keyed_partials import KeyedPartials
+from penstock.engine.measurement import Measured
+from penstock.engine.pane_splits import PaneSplits
+from penstock.engine.preference_aggregation import PreferenceAggregation
 from penstock.engine.python_step import Tally
 from penstock.engine.stage_times import JobTimes
 from penstock.engine.task_metrics import TaskReport
@@ -17,6 +21,7 @@ from penstock.engine.window_state import WindowState
 from penstock.engine.windowed_operator import WindowedOperator
 from penstock.journal.events import KnownEvent, WindowPlanChanged
 from penstock.placement.placement import Placement
+from penstock.preference.utilisation import BatchTime, StageUse
 from penstock.sinks.filesystem import HadoopFiles
 from penstock.topology.dag import Topology
 from penstock.topology.jobs import rounds
@@ -60,13 +65,16 @@ class Windowing:
         learnt = record.placement if record else {}
         self.operators = {
             compute.name: WindowedOperator(
-                compute,
+                _reporting(compute, self._consolidate(compute), report),
                 self._consolidate(compute),
                 files,
                 checkpoint,
                 states.get(compute.name),
                 on_failure,
                 KeyedPartials.of(compute, placement, report, learnt.get(compute.name, {})),
+                PaneSplits.of(
+                    compute, self._consolidate(compute), report, learnt.get(compute.name, {})
+                ),
             )
             for compute in topology.computes
         }
@@ -93,16 +101,26 @@ class Windowing:
         self.running = Watermarks(marks, lows)
 
     def close(
-        self, turn: int, session: SparkSession, batch_id: int, places: Sequence[DataFrame]
+        self,
+        turn: int,
+        session: SparkSession,
+        batch_id: int,
+        places: Sequence[DataFrame],
+        told: Callable[[str], Sequence[Tally]],
+        tasks: Callable[[str], int],
     ) -> Iterator[tuple[str, DataFrame | None]]:
         """Close windows of the compute operators of one round.
 
         Yields each consolidate operator with its complete windows, None where there are none.
+        ``told`` is what the tasks of an operator did in this batch so far; ``tasks`` how many one
+        is to have.
         """
         for name, operator in self.operators.items():
             if self._turns[name] == turn:
                 low = self.running.lows[name]
-                yield operator.consolidate.name, operator.close(session, batch_id, low, places)
+                shown = operator.consolidate.name
+                done, wanted = told(name), tasks(shown)
+                yield shown, operator.close(session, batch_id, low, places, done, wanted)
 
     def seen(self, measured_by: Mapping[str, str], places: Sequence[DataFrame]) -> dict[str, Seen]:
         """Return what sources showed of their rows, as far as windowed operators saw it."""
@@ -118,17 +136,26 @@ class Windowing:
         rows = {source: self.operators[name].counts.rows for source, name in measured_by.items()}
         return partials | rows
 
-    def learn(self, tallies: Mapping[str, Sequence[Tally]], tasks: int) -> None:
-        """Take in what the keys of a batch cost; ``tasks`` is how many worked on them."""
-        for name, operator in self.operators.items():
-            operator.learn(tallies.get(name, ()), tasks)
+    def learn(self, tallies: Mapping[str, Sequence[Tally]], tasks: int, batch: BatchTime) -> None:
+        """Take in what the keys and panes of a batch cost; ``tasks`` is how many worked on them."""
+        for operator in self.operators.values():
+            operator.learn(tallies, tasks, batch)
+
+    def uses(self) -> dict[str, StageUse]:
+        """Return how utilised the stages of preference queries were in the last batch."""
+        return {
+            name: use
+            for operator in self.operators.values()
+            if operator.splits is not None
+            for name, use in operator.splits.uses.items()
+        }
 
     def learnt(self) -> dict[str, Any]:
-        """Return what the next run should know of where keys go, as plain JSON values."""
+        """Return what the next run should know of where keys and panes go, as plain JSON values."""
         return {
-            name: operator.keyed.to_json()
+            name: learns.to_json()
             for name, operator in self.operators.items()
-            if operator.keyed is not None
+            if (learns := operator.keyed or operator.splits) is not None
         }
 
     def states(self) -> dict[str, WindowState]:
@@ -151,15 +178,14 @@ class Windowing:
         for operator in self.operators.values():
             operator.committed(batch_id, has_time=has_time)
 
-    def events(
-        self, batch_id: int, times: Mapping[str, JobTimes], rows: Mapping[str, int]
-    ) -> Iterator[KnownEvent]:
+    def events(self, batch_id: int, measured: Measured) -> Iterator[KnownEvent]:
         """Weigh how windows are formed by what the batch showed; yield what the journal keeps."""
         for name, operator in self.operators.items():
-            yield from operator.events(batch_id, rows.get(operator.consolidate.name, 0))
-            decision = operator.observe(batch_id, times.get(name, JobTimes()))
+            shown = operator.consolidate.name
+            yield from operator.events(batch_id, measured.spark_counts.get(shown, 0))
+            yield from operator.skylines(batch_id, measured.tallies.get(shown, ()))
+            decision = operator.observe(batch_id, measured.jobs.get(name, JobTimes()))
             if decision is not None and decision.is_switch:
-                shown = operator.consolidate.name
                 yield WindowPlanChanged(batch_id, shown, decision.mode, decision.reason)
 
     def stop(self) -> None:
@@ -174,3 +200,16 @@ class Windowing:
 
     def _sources_before(self, name: str) -> tuple[Source, ...]:
         return tuple(op for op in self._topology.upstream(name) if isinstance(op, Source))
+
+
+def _reporting(compute: Compute, consolidate: Consolidate, report: TaskReport) -> Compute:
+    """Let the tasks of a preference query tell what they do.
+
+    All workers of a machine begin at once. Where this process is on theirs, it compiles for them.
+    """
+    if not isinstance(compute.aggregation, PreferenceAggregation):
+        return compute
+    if str(SparkContext.getOrCreate().master).startswith("local"):
+        compute.aggregation.compile_here()
+    told = compute.aggregation.reporting(compute.name, consolidate.name, report)
+    return replace(compute, aggregation=told)
