@@ -4,6 +4,7 @@ from penstock import sinks, sources
 from penstock.aggregate import Aggregate
 from penstock.autoscaling import autoscale
 from penstock.batch_balance import KeyCosts, balance
+from penstock.batch_preference import skyline, top_dominant
 from penstock.batch_windows import windowed
 from penstock.branch import Outlet
 from penstock.elasticity.admission import Admission
@@ -42,6 +43,7 @@ from penstock.placement.key_groups import KeyGroups
 from penstock.placement.least_loaded import LeastLoaded
 from penstock.placement.placement import Placement
 from penstock.placement.round_robin import RoundRobin
+from penstock.preference.pane_splitting import PaneSplitting
 from penstock.running import run
 from penstock.simulation.simulating import simulate
 from penstock.stream import Stream
@@ -98,6 +100,7 @@ __all__ = [
     "OperatorError",
     "OperatorObservation",
     "Outlet",
+    "PaneSplitting",
     "PenstockError",
     "Placement",
     "Policy",
@@ -136,10 +139,12 @@ __all__ = [
     "run",
     "simulate",
     "sinks",
+    "skyline",
     "sliding",
     "sources",
     "stddev",
     "sum",
+    "top_dominant",
     "top_k",
     "tumbling",
     "variance",
