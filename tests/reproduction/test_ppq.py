@@ -33,6 +33,16 @@ def test_every_rule_is_there_twice(found: Reproduction) -> None:
     assert len(table(found, "ppq_table_2").rows) == 24
 
 
+def test_two_stages_come_out_as_printed(found: Reproduction) -> None:
+    """All from one number, the time of a comparison, which is calibrated on Fig. 9."""
+    for name in ("ppq_fig_10", "ppq_fig_11", "ppq_fig_13"):
+        for row in table(found, name).rows:
+            assert row.paper is None or row.here == pytest.approx(row.paper, rel=0.35), row.what
+    here = {row.what: row.here for row in table(found, "ppq_fig_13").rows}
+    assert here["workers with MERGE tasks"] < here["workers without"]
+    assert here["idle share with MERGE tasks"] < here["idle share without"]
+
+
 def test_streams_have_the_rates_and_the_burstiness_of_table_3(found: Reproduction) -> None:
     rates = [row for row in table(found, "ppq_table_3").rows if row.what.endswith("rate")]
     assert len(rates) == 8
