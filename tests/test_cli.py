@@ -69,7 +69,9 @@ def refusal(result: Result) -> str:
 
 
 class TestHelp:
-    @pytest.mark.parametrize("command", ["doctor", "run", "explain", "replay", "simulate", "demo"])
+    @pytest.mark.parametrize(
+        "command", ["doctor", "run", "explain", "replay", "simulate", "skyline", "demo"]
+    )
     def test_every_command_gives_an_example(self, command: str) -> None:
         result = penstock_command(command, "--help")
         assert result.exit_code == 0

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -52,6 +53,28 @@ def json_lines(directory: Path) -> list[dict[str, object]]:
     ]
 
 
+def check_peaks(peaks: list[dict[str, Any]], readings: list[dict[str, Any]]) -> None:
+    """Hold every window's peaks against a look back from its newest reading for ever hotter ones.
+
+    All of the load is one micro-batch, so that no reading is late.
+    """
+    windows = {(row["window"]["start"], row["window"]["end"]) for row in peaks}
+    assert len(windows) > 3
+    for start, end in windows:
+        inside = [row for row in readings if start <= row["ts"] < end]
+        highest, expected = -1.0, []
+        for row in sorted(inside, key=lambda row: (row["ts"], row["celsius"]), reverse=True):
+            if row["celsius"] > highest:
+                highest = row["celsius"]
+                expected.append((row["ts"], row["sensor"], row["celsius"]))
+        found = [
+            (row["ts"], row["sensor"], row["celsius"])
+            for row in peaks
+            if (row["window"]["start"], row["window"]["end"]) == (start, end)
+        ]
+        assert sorted(found) == sorted(expected)
+
+
 class TestJob:
     def test_every_row_ends_where_it_should(self, spark: SparkSession, tmp_path: Path) -> None:
         load = Load(seconds=5, rate=200.0, cost=FREE)
@@ -85,6 +108,12 @@ class TestJob:
         assert sum(row["readings"] for row in tens) <= kept.total()
         assert all(0 <= row["mean"] <= row["p99"] <= 100 for row in windows)
         assert {name: record.rows_out[name] for name in written} == written
+        peaks = pq.read_table(tmp_path / "out" / "peaks").to_pylist()
+        assert there["peaks"] == len(peaks)
+        check_peaks(peaks, readings.to_pylist())
+        png = run_demo.draw_newest(Path(query.journal_dir), tmp_path / "out" / "skyline.png")
+        assert png is not None
+        assert png.read_bytes().startswith(b"\x89PNG")
         assert (record.rows_in, record.failed_rows) == (len(rows), failed)
         assert len(lines) == record.batches > 0
         assert not by_ctrl_c
@@ -191,6 +220,7 @@ def shown(read_back: int) -> run_demo.Shown:
         read_back={"readings": read_back},
         offered_rows=100,
         stream_seconds=5.2,
+        skyline=Path("/demo/skyline.png"),
     )
 
 
@@ -199,6 +229,7 @@ def test_summary_says_what_is_in_the_files_and_why() -> None:
     assert "3 micro-batches took 100 of 100 rows, 2 failed" in text
     assert "98 rows, all there  /demo/readings" in text
     assert "from batch 5: 2 slots (quiet hour)" in text
+    assert "the skyline      /demo/skyline.png" in text
     assert "97 IN THE FILES" in run_demo.as_text(shown(97))
 
 
@@ -276,6 +307,7 @@ class TestDemo:
             at_least = 0 if output["name"] == "late" else 1
             assert output["rows"] == output["rows_read_back"] >= at_least
             assert Path(output["path"]).parent == tmp_path / "penstock-demo"
+        assert Path(outcome["skyline"]).read_bytes().startswith(b"\x89PNG")
         assert outcome["decisions"][0]["from_batch"] == 0
         assert "Using incubator modules" in Path(outcome["spark_log"]).read_text()
 

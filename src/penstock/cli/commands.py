@@ -24,6 +24,7 @@ from penstock.cli.progress import LiveProgress, NoProgress, PlainProgress, Progr
 from penstock.cli.replay_command import replay
 from penstock.cli.reproduce_command import reproduce
 from penstock.cli.simulate_command import simulate
+from penstock.cli.skyline_command import skyline
 from penstock.version import __version__
 from penstock.windows.durations import seconds as seconds_of
 
@@ -222,7 +223,7 @@ def demo(
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """See it work: about 80 seconds on local Spark.
+    """See it work: a minute and a half on local Spark.
 
     A job meets a load that comes in bursts. Ctrl-C ends it after the running micro-batch.
     Example: penstock demo --seconds 20
@@ -246,6 +247,7 @@ app.command()(replay)
 app.command()(reproduce)
 app.command()(simulate)
 app.command()(agree)
+app.command()(skyline)
 
 
 def _progress(json: bool, title: str) -> Callable[[Sequence[str]], Progress]:

@@ -56,11 +56,10 @@ def sentence(error: PenstockError) -> str:
     'Spark stopped: no space left'
     """
     if isinstance(error, OperatorError):
-        return (
-            f"operator '{error.operator}' failed with {error.error}: {first_line(error.reason)}"
-            f"{_last_place(error.user_traceback)}, on the row {error.row}. "
-            "To keep going past bad rows, write on_error='dead_letter' on that operator."
-        )
+        said = f"operator '{error.operator}' failed with {error.error}: {first_line(error.reason)}"
+        place = _last_place(error.user_traceback)
+        where = f", {error.where}" if error.where else ""
+        return f"{said.rstrip('.')}{place}{where}. {error.remedy}".rstrip()
     return first_line(error)
 
 

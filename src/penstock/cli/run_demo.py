@@ -39,6 +39,7 @@ class Shown:
     read_back: Mapping[str, int]
     offered_rows: int
     stream_seconds: float
+    skyline: Path | None = None
 
     @property
     def journal(self) -> Path:
@@ -80,7 +81,19 @@ def run_demo(
         stream_seconds = clock() - started
         say("Counting what is in the files.")
         counts = demo.read_back(query, spark)
-    return Shown(record, by_ctrl_c, out, outputs, counts, rows, stream_seconds)
+    drawn = draw_newest(Path(query.journal_dir), out / "skyline.png")
+    return Shown(record, by_ctrl_c, out, outputs, counts, rows, stream_seconds, drawn)
+
+
+def draw_newest(journal: Path, png: Path) -> Path | None:
+    """Draw the newest skyline, if any window was complete before the demo ended."""
+    from penstock.cli.skyline import draw, windows_seen
+
+    windows = windows_seen(journal)
+    if not windows:
+        return None
+    draw(windows, png)
+    return png
 
 
 class Enough:
@@ -126,6 +139,7 @@ def as_dict(shown: Shown) -> dict[str, object]:
         ],
         "decisions": decisions_as_dicts(record),
         "placements": placements_as_dicts(record),
+        "skyline": None if shown.skyline is None else str(shown.skyline),
         "journal": str(shown.journal),
         "spark_log": str(shown.spark_log),
     }
@@ -172,8 +186,10 @@ def _next_steps(shown: Shown) -> list[str]:
 
     alarms = shlex.quote(str(shown.out / "alarms"))
     journal = shlex.quote(str(shown.journal))
+    drawn = [] if shown.skyline is None else [f"  the skyline      {shown.skyline}"]
     return [
         "Look at:",
+        *drawn,
         f"  the alarms       head -n 3 {alarms}/batch_id=*/*.json",
         f"  the event log    tail -n 3 {journal}/*.jsonl",
         f"  the job itself   {job.__file__}",

@@ -12,7 +12,10 @@ from pathlib import Path
 from penstock.errors import ConfigurationError
 
 MARK = "_penstock_demo"
-OWN = ("readings", "alarms", "unread", "checkpoint", "spark.log")
+OWN = (
+    *("readings", "windows", "peaks", "late", "alarms", "unread"),
+    *("checkpoint", "spark.log", "skyline.png"),
+)
 
 
 @contextlib.contextmanager

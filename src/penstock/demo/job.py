@@ -1,4 +1,4 @@
-"""The demo's job: sensor readings are looked up, checked, split, and summed up in windows.
+"""The demo's job: sensor readings are looked up, checked, split, summed up and chosen in windows.
 
 ``topology`` and ``look_up`` are all that a job of one's own would need; the rest makes the load and
 starts it.
@@ -55,6 +55,7 @@ def look_up(reading: dict[str, Any]) -> dict[str, Any]:
 def topology(stream: ps.Stream, out: str) -> list[ps.Outlet]:
     """Keep readings above zero, raise an alarm for hot ones, and sum up each site in windows.
 
+    Of each window, those readings are kept than which none of any site is both newer and hotter.
     What can't be read is set aside, and so is what comes too late for a window.
     """
     located = stream.map(look_up, READING, cost_key="key", on_error="dead_letter")
@@ -70,8 +71,11 @@ def topology(stream: ps.Stream, out: str) -> list[ps.Outlet]:
         p99=ps.quantile("celsius", 0.99),
         name="by_site",
     )
+    newest_hot = above_zero.window(ps.sliding("10 seconds", "2 seconds"))
+    peaks = newest_hot.skyline(maximize=["ts", "celsius"], name="by_heat")
     return [
         summed.to(ps.sinks.parquet(f"{out}/windows"), name="windows"),
+        peaks.to(ps.sinks.parquet(f"{out}/peaks"), name="peaks"),
         above_zero.late_rows().to(ps.sinks.parquet(f"{out}/late"), name="late"),
         above_zero.to(ps.sinks.parquet(f"{out}/readings"), name="readings"),
         hot.to(ps.sinks.json(f"{out}/alarms"), name="alarms"),

@@ -1,0 +1,35 @@
+"""The options of ``penstock skyline``."""
+
+from __future__ import annotations
+
+import json as json_format
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from penstock.cli.options import AsJson
+
+
+def skyline(
+    journal: Annotated[Path, typer.Argument(help="A query's journal, by its folder.")],
+    png: Annotated[Path, typer.Option(help="The picture; a file of this name is replaced.")] = Path(
+        "skyline.png"
+    ),
+    operator: Annotated[str | None, typer.Option(help="Draw this one; all unless said.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Draw the newest window of each preference query over two columns.
+
+    The query may be running: draw again to see how it goes on. With --json nothing is drawn; the
+    points are printed instead.
+    Example: penstock skyline checkpoint/journal --png skyline.png
+    """
+    from penstock.cli import skyline as drawing
+
+    windows = drawing.newest_windows(journal, operator)
+    if json:
+        typer.echo(json_format.dumps({"skylines": drawing.as_dicts(windows)}))
+        return
+    drawing.draw(windows, png)
+    typer.echo(drawing.as_text(windows, png))
