@@ -36,12 +36,12 @@ import pyarrow.parquet as pq
 from elasticity_load import load
 from elasticity_outcome import Arrivals, Batch, Course, Outcome, course, outcome
 from elasticity_ways import WAYS, Setting
-from measuring import session, show
+from measuring import await_rows, session, show
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 import penstock as ps
-from penstock.journal import BatchFinished, Follower, read
+from penstock.journal import read
 from penstock.sources.schedule import Schedule
 
 sys.path.append(str(Path(__file__).parent.parent / "examples"))
@@ -122,17 +122,6 @@ def run_way(
     finally:
         query.stop()
     return course(read(query.journal_dir))
-
-
-def await_rows(query: ps.Query, rows: int, limit_seconds: float) -> None:
-    until = time.monotonic() + limit_seconds
-    with Follower(query.journal_dir) as journal:
-        taken = 0
-        while taken < rows:
-            if time.monotonic() > until or query.await_termination(0.2):
-                raise RuntimeError(f"{taken} of {rows} rows were committed")
-            bodies = [event.body for event in journal.poll()]
-            taken += sum(b.observation.rows_in for b in bodies if isinstance(b, BatchFinished))
 
 
 def arrivals(trace: ps.sources.Trace, stored: Any, batches: tuple[Batch, ...]) -> Arrivals:

@@ -7,12 +7,16 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
+
+import penstock as ps
+from penstock.journal import BatchFinished, Follower
 
 
 def session(master: str) -> SparkSession:
@@ -31,6 +35,18 @@ def session(master: str) -> SparkSession:
     )
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def await_rows(query: ps.Query, rows: int, limit_seconds: float) -> None:
+    """Wait until so many rows were committed."""
+    until = time.monotonic() + limit_seconds
+    with Follower(query.journal_dir) as journal:
+        taken = 0
+        while taken < rows:
+            if time.monotonic() > until or query.await_termination(0.2):
+                raise RuntimeError(f"{taken} of {rows} rows were committed")
+            bodies = [event.body for event in journal.poll()]
+            taken += sum(b.observation.rows_in for b in bodies if isinstance(b, BatchFinished))
 
 
 def spark_jobs(spark: SparkSession) -> int:
@@ -84,6 +100,19 @@ def _resident_mb(pid: int) -> float:
     except (OSError, ValueError, IndexError):
         return 0.0
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def cpu_seconds(root: int) -> float:
+    """Add up the processor time that a process and all it started have had; Linux alone tells."""
+    ticks = 0
+    for pid in _tree(root):
+        try:
+            stat = (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        # With what children that are gone had used: user, system, and both of the children.
+        ticks += sum(int(field) for field in stat[11:15])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def show(rows: list[dict[str, Any]], title: str, as_json: bool) -> None:
