@@ -12,7 +12,13 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parent.parent
-PLACES = ("tests/**/*.py", "examples/*.py", "benchmarks/*.py", "src/penstock/**/*.py")
+PLACES = (
+    "tests/**/*.py",
+    "examples/*.py",
+    "benchmarks/*.py",
+    "src/penstock/**/*.py",
+    "src/penstock/**/*.yaml",
+)
 LEAVES_DOCS = re.compile(r"(\]\((?:\.\./)*)\.\./((?:tests|examples|benchmarks|src)/)")
 
 

@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from pyspark.sql import functions as F
 import penstock as ps
 from penstock import journal
 from penstock.cli.job_file import JobFile
+from penstock.journal import SkylineSeen
 from penstock.key_state import micros_of
 from penstock.sources import Sine, UniformDelay, UniformKeys, ZipfKeys
 from penstock.sources.delays import Delays, NoDelay
@@ -207,10 +210,15 @@ def sessions_of(clicks: list[tuple[int, int]], pause: int) -> list[tuple[int, in
 
 
 def table_of(
-    spark: SparkSession, trace: Trace, keys: Keys, origin_micros: int, columns: list[str]
+    spark: SparkSession,
+    trace: Trace,
+    keys: Keys,
+    origin_micros: int,
+    columns: list[str],
+    delays: Delays | None = None,
 ) -> DataFrame:
     """Make a source's rows without a stream, as a table of Spark."""
-    maker = RowMaker(Schedule(trace), keys, NoDelay(), _SOME_COST, 0, origin_micros)
+    maker = RowMaker(Schedule(trace), keys, delays or NoDelay(), _SOME_COST, 0, origin_micros)
     rows = pa.Table.from_batches(list(maker.batches(0, trace.rows)))
     return spark.createDataFrame(rows).selectExpr(*columns)
 
@@ -278,6 +286,137 @@ def test_opinions(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Monke
     closed = Counter({row: n for row, n in expected.items() if row.end < origin / 1e6 + 8})
     assert found == closed
     assert {row.end - origin / 1e6 for row in found} == {2, 4, 6}
+
+
+Row = dict[str, Any]
+Prefers = Callable[[Row, Row], bool]
+
+
+def is_no_worse(one: Row, other: Row, minimize: Sequence[str], maximize: Sequence[str]) -> bool:
+    return all(one[name] <= other[name] for name in minimize) and all(
+        one[name] >= other[name] for name in maximize
+    )
+
+
+def pareto(minimize: Sequence[str], maximize: Sequence[str]) -> Prefers:
+    return lambda one, other: (
+        is_no_worse(one, other, minimize, maximize)
+        and not is_no_worse(other, one, minimize, maximize)
+    )
+
+
+def best_of(rows: Sequence[Row], prefers: Prefers) -> set[int]:
+    """Return the ids of the rows to which no other is preferred, row against row."""
+    # What was beaten need not beat others: preferences are transitive.
+    kept: list[Row] = []
+    for row in rows:
+        if not any(prefers(other, row) for other in kept):
+            kept = [other for other in kept if not prefers(row, other)] + [row]
+    return {row["id"] for row in kept}
+
+
+def by_window(rows: Iterable[Row], *groups: str) -> dict[tuple[Any, ...], set[int]]:
+    """Return the ids of each window and group that came out."""
+    found: dict[tuple[Any, ...], set[int]] = {}
+    for row in rows:
+        # Spark writes moments in UTC without saying so.
+        start, end = (
+            row["window"][end].replace(tzinfo=UTC).timestamp() for end in ("start", "end")
+        )
+        found.setdefault((start, end, *(row[group] for group in groups)), set()).add(row["id"])
+    return found
+
+
+def test_players(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out"
+    monkeypatch.setenv("PLAYERS_OUT", str(out))
+    monkeypatch.setenv("PLAYERS_SECONDS", "8")
+    query = finish(spark, "players.py", tmp_path / "checkpoint")
+    module: Any = sys.modules["_penstock_job_players"]
+    trace = trace_of_pattern(ps.sources.Steady(300), 8)
+    origin = 1_767_279_600_000_000  # 15:00 on the first day of 2026
+    columns = module.field_columns()
+    readings = [
+        row.asDict()
+        for row in table_of(spark, trace, UniformKeys(22), origin, columns, UniformDelay(2, 0.1))
+        .selectExpr(*module.ball_columns())
+        .collect()
+    ]
+    missed = {
+        (letter["id"], datetime.fromisoformat(each["start"]).timestamp())
+        for letter in json_lines(out / "late")
+        for each in letter["_missed"]
+    }
+    assert missed
+
+    for name, maximize in (("best", ["speed", "stamina"]), ("chasers", ["speed"])):
+        prefers = pareto(["to_ball"], maximize)
+        found = by_window(pq.read_table(out / name).to_pylist(), "team")
+        assert len(found) > 10
+        for (start, end, team), ids in found.items():
+            rows = [
+                row
+                for row in readings
+                if row["team"] == team
+                and start <= row["ts"].timestamp() < end
+                and (row["id"], start) not in missed
+            ]
+            assert ids == best_of(rows, prefers)
+    seen = [e.body for e in journal.read(query.journal_dir) if isinstance(e.body, SkylineSeen)]
+    assert {(each.operator, each.key) for each in seen} == {("chasers", "red"), ("chasers", "blue")}
+    last = max(end for _, end, _ in found)
+    assert max(each.window_end_seconds for each in seen) == last
+
+
+@pytest.mark.slow
+def test_shopping(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out"
+    monkeypatch.setenv("SHOPPING_OUT", str(out))
+    monkeypatch.setenv("SHOPPING_SECONDS", "30")
+    finish(spark, "shopping.py", tmp_path / "checkpoint")
+    module: Any = sys.modules["_penstock_job_shopping"]
+    trace = trace_of_pattern(ps.sources.Steady(50), 30)
+    origin = 1_767_225_600_000_000  # 2026 begins
+    table = table_of(spark, trace, ZipfKeys(200), origin, module.offer_columns())
+    offers = [{**row.asDict(), "id": row.offer} for row in table.collect()]
+
+    def worth_it(one: Row, other: Row) -> bool:
+        numbers = [
+            [float(row[name]) for name in ("price", "days", "rating")] for row in (one, other)
+        ]
+        return bool(module.worth_it(*numbers))
+
+    plain = pareto(["price", "days"], ["rating"])
+    many = pareto(
+        ["price", "days", "postage"],
+        ["rating", "return_days", "years_of_warranty", "reviews", "pieces_left"],
+    )
+    written = {
+        name: [{**row, "id": row["offer"]} for row in pq.read_table(out / name).to_pylist()]
+        for name in ("best", "few", "worth")
+    }
+    ks = {(row["window"]["start"], row["k"]) for row in written["few"]}
+    found = {name: by_window(rows) for name, rows in written.items()}
+    assert len(ks) == len(found["few"]) == len(found["best"]) == len(found["worth"]) == 2
+    for start, end in found["best"]:
+        rows = [row for row in offers if start <= row["ts"].timestamp() < end]
+        best = best_of(rows, plain)
+        assert found["best"][start, end] == best
+        assert found["worth"][start, end] == best_of(rows, worth_it) > best
+        assert len(found["few"][start, end]) >= 10
+        assert found["few"][start, end] < best_of(rows, many)
+
+    expected = {}
+    for days in {row["days"] for row in offers}:
+        rows = [row for row in offers if row["days"] == days]
+        for offer in best_of(rows, cheaper):
+            (one,) = (row for row in rows if row["id"] == offer)
+            expected[offer] = sum(cheaper(one, other) for other in rows)
+    shown = module.best_of_table(table).collect()
+    assert {row.offer: row.beaten for row in shown} == expected
+
+
+cheaper = pareto(["price"], ["rating"])
 
 
 @pytest.mark.slow
