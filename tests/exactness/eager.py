@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
-from penstock.engine import closing, piece_table, windowed_operator
+from penstock.engine import closing, closing_plans, piece_table, windowed_operator
 from penstock.engine.compactor import Compactor
 from penstock.engine.windowed_operator import WindowedOperator
 from penstock.windows.compaction import compaction
@@ -32,10 +32,10 @@ def eager() -> Iterator[None]:
     turns = itertools.count()
     planned = partial(plan_closing, max_enumerated=FEW_WINDOWS)
     changes: list[tuple[Any, str, Any]] = [
-        (windowed_operator, "LADDER_PERIOD", 1),
-        (windowed_operator, "choose_ladder", partial(choose_ladder, costs=KEEPING_IS_FREE)),
+        (closing_plans, "LADDER_PERIOD", 1),
+        (closing_plans, "choose_ladder", partial(choose_ladder, costs=KEEPING_IS_FREE)),
         (windowed_operator, "compaction", partial(compaction, fan=2)),
-        (windowed_operator, "plan_closing", planned),
+        (closing_plans, "plan_closing", planned),
         (closing, "plan_closing", planned),
         (closing, "_ONE_TASK_ROWS", 6),
         (closing, "_WORTH_PRUNING_ROWS", 12),

@@ -2,7 +2,7 @@
 
 Tasks are sorted by load. The first gives a group to the last, the second to the last but one, and
 so on, each the biggest group that suits, and again from the start until nothing gets better (Enorm,
-section 3.2, after Shah et al., ICDE 2003).
+section 3.2, after the paper on Flux, ICDE 2003).
 """
 
 from __future__ import annotations
