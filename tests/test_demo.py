@@ -241,6 +241,17 @@ def test_summary_leaves_out_decisions_that_changed_nothing() -> None:
     assert run_demo.changes([]) == []
 
 
+def test_summary_tells_why_slots_were_kept() -> None:
+    demands = [1.0, 2.0, 9.0, 3.0]
+    made = [
+        DecisionMade(n, Decision(8, f"reason {n}", demand_slots=demand))
+        for n, demand in enumerate(demands)
+    ]
+    assert [each.batch_id for each in run_demo.most_and_last_kept(made)] == [2, 3]
+    assert [each.batch_id for each in run_demo.most_and_last_kept(made[:3])] == [2]
+    assert run_demo.most_and_last_kept(made[:1]) == run_demo.most_and_last_kept([]) == []
+
+
 class Started:
     """A demo in a session of its own, so that every process it starts can be found."""
 

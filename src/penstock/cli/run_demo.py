@@ -162,10 +162,16 @@ def as_text(shown: Shown) -> str:
         written, found = record.rows_out.get(name, 0), shown.read_back[name]
         again = "all there" if written == found else f"{found:,} IN THE FILES"
         lines.append(f"  {name:<{width}}  {written:>9,} rows, {again}  {path}")
-    lines += ["", f"Decisions that changed the slots, of {len(record.decisions)}:"]
+    made_in_all = len(record.decisions)
+    lines += ["", f"Decisions, of {made_in_all}, that changed the slots, or tell why not:"]
     lines += [
         f"  from batch {batch_id + 1}: {in_slots(decision.slots)} ({decision.reason})"
         for batch_id, decision in changes(record.decisions)
+    ]
+    lines += [
+        f"  from batch {made.batch_id + 1}: still {in_slots(made.decision.slots)} "
+        f"({made.decision.reason})"
+        for made in most_and_last_kept(record.decisions)
     ]
     lines += [f"  from batch {made.batch_id + 1}: {made.reason}" for made in record.placements]
     return "\n".join([*lines, "", *_next_steps(shown)])
@@ -179,6 +185,16 @@ def changes(decisions: Sequence[DecisionMade]) -> list[tuple[int, Decision]]:
         for made, slots in zip(decisions, before, strict=False)
         if made.decision.slots != slots
     ]
+
+
+def most_and_last_kept(decisions: Sequence[DecisionMade]) -> list[DecisionMade]:
+    """Return, of the decisions that kept the slots, that with the largest demand, and the last."""
+    changed = {batch_id for batch_id, _ in changes(decisions)}
+    kept = [made for made in decisions if made.batch_id not in changed]
+    if not kept:
+        return []
+    most = max(kept, key=lambda made: made.decision.demand_slots or 0.0)
+    return [most] if most is kept[-1] else [most, kept[-1]]
 
 
 def _next_steps(shown: Shown) -> list[str]:
