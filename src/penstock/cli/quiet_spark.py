@@ -132,6 +132,7 @@ def _gateway(settings: Mapping[str, str], log: BinaryIO) -> Iterator[None]:
         # The connection may have been cut in the middle of an answer: the JVM can't be asked.
         # Threads that were talking to it tell of its end on stderr, which is no news.
         if process is not None:
+            _hush_accumulators()
             with contextlib.redirect_stderr(io.StringIO()):
                 process.terminate()
                 _end(process)
@@ -144,6 +145,16 @@ def _gateway(settings: Mapping[str, str], log: BinaryIO) -> Iterator[None]:
     finally:
         if process is not None:
             _end(process)
+
+
+def _hush_accumulators() -> None:
+    """Keep quiet the thread that takes in what tasks report: it may notice the end later."""
+    from pyspark import SparkContext
+
+    context: Any = SparkContext._active_spark_context
+    server = getattr(context, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda request, client_address: None
 
 
 def _stop_spark(gateway: Any) -> None:
