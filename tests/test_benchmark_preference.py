@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -214,18 +214,19 @@ def test_what_the_paper_printed_is_beside_what_was_measured() -> None:
 def test_stressors_run_one_after_another_and_are_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    os.mkfifo(tmp_path / "started")
+    told = os.open(tmp_path / "started", os.O_RDWR)
     program = tmp_path / "stress-ng"
     program.write_text(f'#!/bin/sh\necho "$$ $*" >> {tmp_path}/started\nexec sleep 600\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     interference = benchmark_module("preference_interference")
+    text = ""
     with interference.stressed(threads=2):
-        started = tmp_path / "started"
-        for _ in range(6_000):  # a minute; it takes as long as two shells do to start
-            if started.exists() and started.read_text().count("\n") >= 2:
-                break
-            time.sleep(0.01)
-    lines = [line.split() for line in started.read_text().splitlines()]
+        while text.count("\n") < 2 and select.select([told], [], [], 60)[0]:
+            text += os.read(told, 4096).decode()
+    os.close(told)
+    lines = [line.split() for line in text.splitlines()]
     pids, names = [line[0] for line in lines], {line[2].removeprefix("--") for line in lines}
     assert len(pids) == 2
     assert names <= set(interference.STRESSORS)
