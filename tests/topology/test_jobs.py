@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from hypothesis import given
 
-from penstock.topology.components import components
+from penstock.topology.components import Components
 from penstock.topology.dag import Topology
-from penstock.topology.jobs import ALL_SOURCES, Job, chain_end, dry_operators, jobs, kept
+from penstock.topology.jobs import ALL_SOURCES, Job, dry_operators, jobs, kept
 from penstock.topology.operators import DeadLetters, Operator, Output, PythonOperator, Source
 from topology.builders import (
     dead_letters,
@@ -43,7 +43,7 @@ def test_the_letters_of_a_process_are_its_own_and_not_its_neighbours() -> None:
             sink("bad", "d"),
         ]
     )
-    assert [chain_end(topology, name) for name in ("m", "p", "n")] == ["m", "p", "n"]
+    assert [Components(topology).step_ends[name] for name in ("m", "p", "n")] == ["m", "p", "n"]
     assert kept(topology) == ("m", "p")
 
 
@@ -228,7 +228,7 @@ class TestDrawn:
                 sink("out2", "p"),
             ]
         )
-        assert [chain_end(topology, name) for name in ("m", "n", "p")] == ["n", "n", "p"]
+        assert [Components(topology).step_ends[name] for name in ("m", "n", "p")] == ["n", "n", "p"]
 
     def test_failed_rows_of_a_stream_that_forks_are_read_where_it_forks(self) -> None:
         # a --> m* --> n --> out
@@ -261,8 +261,8 @@ def reads(topology: Topology) -> list[tuple[str, str]]:
     """All (stream, reader) pairs; dead letters come out of the end of their fused run."""
     end_of_step = {
         operator.name: step[-1].name
-        for component in components(topology)
-        for step in component.steps()
+        for component in Components(topology)
+        for step in component.steps
         for operator in step
     }
     pairs = []

@@ -19,7 +19,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 
-from penstock.topology.components import fuses
+from penstock.topology.components import Components
 from penstock.topology.dag import Topology
 from penstock.topology.operators import (
     Compute,
@@ -59,17 +59,17 @@ def rounds(topology: Topology) -> dict[str, int]:
     return found
 
 
-def kept(topology: Topology) -> tuple[str, ...]:
+def kept(topology: Topology, grouped: Components | None = None) -> tuple[str, ...]:
     """Name the operators whose rows are kept while a batch runs, in topological order.
 
     They are those that several read, those that a later round reads, and those that a sink reads of
     which nobody knows how often it reads. With several sources Spark hands over their rows in one
     DataFrame; that is kept too.
     """
-    turn = rounds(topology)
+    turn, ends = rounds(topology), (grouped or Components(topology)).step_ends
     names = [ALL_SOURCES] if len(topology.sources) > 1 else []
     set_aside = {
-        chain_end(topology, name)
+        ends[name]
         for operator in topology
         if isinstance(operator, DeadLetters)
         for name in operator.inputs
@@ -109,21 +109,14 @@ def _may_read_some(reader: Operator) -> bool:
     return isinstance(reader, Output) and not reader.reads_all
 
 
-def chain_end(topology: Topology, name: str) -> str:
-    """Return the last operator of the run of Python operators that ``name`` is fused with."""
-    consumers = topology.consumers[name]
-    if len(consumers) == 1 and fuses(topology[name]) and fuses(consumers[0]):
-        return chain_end(topology, consumers[0].name)
-    return name
-
-
-def jobs(topology: Topology) -> tuple[Job, ...]:
+def jobs(topology: Topology, grouped: Components | None = None) -> tuple[Job, ...]:
     """Plan the jobs of a micro-batch, each after those that it waits for."""
-    keeps = kept(topology)
-    plain = [_job(topology, name, keeps, writes=False) for name in keeps]
+    grouped = grouped or Components(topology)
+    keeps = kept(topology, grouped)
+    plain = [_job(grouped, name, keeps, writes=False) for name in keeps]
     ends = [op.name for op in topology if isinstance(op, Output | Compute)]
-    plain += [_job(topology, name, keeps, writes=True) for name in ends]
-    led = {name: leader for name in keeps if (leader := _leader(topology, plain, name))}
+    plain += [_job(grouped, name, keeps, writes=True) for name in ends]
+    led = {name: leader for name in keeps if (leader := _leader(grouped, plain, name))}
     merged = {job.name: _merged(job, plain, led) for job in plain if job.name not in led}
     order = TopologicalSorter({name: job.after for name, job in merged.items()})
     sorted_jobs = [merged[name] for name in order.static_order()]
@@ -136,7 +129,8 @@ def _within_round(job: Job, all_jobs: Mapping[str, Job]) -> Job:
     return replace(job, after=after)
 
 
-def _job(topology: Topology, name: str, keeps: tuple[str, ...], *, writes: bool) -> Job:
+def _job(grouped: Components, name: str, keeps: tuple[str, ...], *, writes: bool) -> Job:
+    topology = grouped.topology
     operators: list[str] = []
     after: set[str] = set()
     queue = [] if name == ALL_SOURCES else [name]
@@ -146,7 +140,7 @@ def _job(topology: Topology, name: str, keeps: tuple[str, ...], *, writes: bool)
             after.add(current)
         elif current not in operators:
             operators.append(current)
-            queue.extend(_reads(topology, current))
+            queue.extend(_reads(grouped, current))
             if isinstance(topology[current], Source) and ALL_SOURCES in keeps:
                 after.add(ALL_SOURCES)
     order = [op.name for op in topology]
@@ -159,23 +153,24 @@ def _job(topology: Topology, name: str, keeps: tuple[str, ...], *, writes: bool)
     )
 
 
-def _reads(topology: Topology, name: str) -> tuple[str, ...]:
-    operator = topology[name]
+def _reads(grouped: Components, name: str) -> tuple[str, ...]:
+    operator = grouped.topology[name]
     if isinstance(operator, DeadLetters):
-        return tuple({chain_end(topology, each): None for each in operator.inputs})
+        return tuple({grouped.step_ends[each]: None for each in operator.inputs})
     if isinstance(operator, Consolidate):
         return ()  # it reads the pane store, not the rows of this round
     return operator.inputs
 
 
-def _leader(topology: Topology, plain: list[Job], name: str) -> str | None:
+def _leader(grouped: Components, plain: list[Job], name: str) -> str | None:
     """Choose the sink that fills the cache of ``name`` on its way, or None."""
+    topology = grouped.topology
     turn = 0 if name == ALL_SOURCES else rounds(topology)[name]
     for job in plain:
         if job.round != turn or not job.writes or not _reads_all(topology[job.name]):
             continue
         if job.after == (name,) and not _has_python(topology, job):
-            reads = sum(_reads(topology, each).count(name) for each in job.operators)
+            reads = sum(_reads(grouped, each).count(name) for each in job.operators)
             # Nothing is computed or counted before the sources' rows, so twice does no harm there.
             if reads == 1 or name == ALL_SOURCES:
                 return job.name

@@ -6,7 +6,7 @@ Functions, tables and sinks of the user's are opaque values here; only the engin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from penstock.topology.schema import Schema
@@ -26,6 +26,11 @@ class Operator:
     ``inputs`` are the names of the operators it reads from. ``time`` is the event-time column of
     its output, or None where it has none. Where rows span time, ``until`` is the column of the time
     at which they end, and ``spans`` says in which windows they count.
+
+    ``kept`` names the columns that come out as they went in: by the name they come out with, the
+    name they went in with. ``cardinalities`` say how many values some of its columns have.
+    ``fuse`` is false where the user wants it to run by itself; ``component`` is the name of the
+    component that the user wants it in.
     """
 
     kind: ClassVar[str] = "operator"
@@ -36,6 +41,10 @@ class Operator:
     time: str | None = None
     until: str | None = None
     spans: Spans = "start"
+    kept: Mapping[str, str] = field(default_factory=dict)
+    cardinalities: Mapping[str, int] = field(default_factory=dict)
+    fuse: bool = True
+    component: str | None = None
 
     @property
     def keeps_rows(self) -> bool:
@@ -214,7 +223,8 @@ class Compute(Operator):
 
     ``aggregation`` is the engine's, ``rows`` the columns that go in as the engine wants them;
     ``aggregates`` says it in the user's words, ``meaning`` without the names of results, and
-    ``state`` names the columns of a partial.
+    ``state`` names the columns of a partial. ``moves_rows`` is true where it has a way of its own
+    to share rows out, so that they can't stay where they are.
     """
 
     kind: ClassVar[str] = "compute"
@@ -226,6 +236,7 @@ class Compute(Operator):
     aggregates: str
     meaning: str
     state: str
+    moves_rows: bool = False
 
     def describe(self) -> str:
         """Show keys, aggregates and panes."""
