@@ -27,6 +27,8 @@ from penstock.journal import (
     PanesSplit,
     PanesStored,
     PlacementChanged,
+    PlanChanged,
+    PlanWeighed,
     QueryStarted,
     QueryStopped,
     RowsFailed,
@@ -84,6 +86,18 @@ SCHEMA_1 = [
     PanesSplit(7, "best", 5, 1.5, 6_000.0, 1.25, 0.875, 2, 5_500.0, "above the set point of 0.9"),
     WindowTasks(7, "best", 5, 30, 20, 10, 2, 0.75, 0.125),
     SkylineSeen(7, "best", 1700000000.0, 1700000001.0, "price", "days", (1.0, 2.5), (3.0, 0.5), 2),
+    PlanWeighed(
+        7, ("Migrate(total, total, rate)",), 2.5, 1.25, 0.5, 75.0, True, "half the rows travel"
+    ),
+    PlanChanged(
+        8,
+        ("Migrate(total, total, rate)",),
+        "instant",
+        {"rate": ("rate", "total")},
+        {"total": 1_700_000_000_000_000, "other": None},
+        0.0,
+        "half the rows travel",
+    ),
 ]
 
 

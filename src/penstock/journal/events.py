@@ -154,6 +154,41 @@ class WindowPlanChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanWeighed:
+    """The optimiser weighed the plan against a better one.
+
+    Costs are seconds of a slot per micro-batch; ``change_seconds`` is what changing costs once, and
+    ``gain_seconds`` what it saves within the horizon.
+    """
+
+    batch_id: int
+    operations: tuple[str, ...]
+    cost_seconds: float
+    other_cost_seconds: float
+    change_seconds: float
+    gain_seconds: float
+    is_adopted: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChanged:
+    """Operators run in other components from this micro-batch on.
+
+    ``components`` are the operators by component. ``open_windows`` says, for each windowed
+    operator, from which moment on its windows are open: the same for all rows, everywhere.
+    """
+
+    batch_id: int
+    operations: tuple[str, ...]
+    strategy: str
+    components: Mapping[str, tuple[str, ...]]
+    open_windows: Mapping[str, int | None]
+    pause_seconds: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class PanesSplit:
     """How the panes of a preference query were split over the tasks of a batch.
 
@@ -339,6 +374,8 @@ KnownEvent = (
     | WindowsClosed
     | PanesStored
     | WindowPlanChanged
+    | PlanWeighed
+    | PlanChanged
     | PanesSplit
     | WindowTasks
     | SkylineSeen
