@@ -1,26 +1,39 @@
-"""A topology as people see it."""
+"""A topology as people see it: the text, and the Mermaid drawing."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 
 from penstock.errors import ConfigurationError
+from penstock.topology.components import Components
 from penstock.topology.dag import Topology
-from penstock.topology.explain import explain
+from penstock.topology.explain import Format
+from penstock.topology.explain import explain as explain_components
 from penstock.topology.operators import Operator, Source
+from penstock.topology.schema import Column, Schema
 from topology.builders import (
+    by_key,
     dead_letters,
     filter_,
+    loans,
     map_,
+    rate,
     select,
     sink,
     source,
     union,
+    windows,
 )
 from topology.strategies import topologies
+
+
+def explain(topology: Topology, format: Format = "text") -> str:
+    """Show a topology as automatic fusion groups it."""
+    return explain_components(Components(topology), format)
 
 
 def small() -> Topology:
@@ -52,9 +65,69 @@ def test_text() -> None:
         "  out: sink (parquet(out)) <- good",
         "",
         "Components (one Spark stage each; the plan sets the tasks of those with Python)",
-        "  clicks: JVM(clicks) -> Python(parse + check) -> JVM(good)",
+        "  clicks: JVM(clicks)",
+        "    flexible and stateless; any rows anywhere; rows come as they come",
+        "  parse: Python(parse + check) -> JVM(good)",
+        "    flexible and stateless; any rows anywhere; rows are placed by the placement",
+        "",
+        "Why (what keeps components apart that read each other)",
+        "  clicks -> parse: the rows of 'clicks' come as they come, "
+        "and 'parse' has tasks of its own",
         "",
         "Kept once per micro-batch for several readers: check",
+    ]
+
+
+def lending() -> Topology:
+    """Enorm's Fig. 1: two keyed operators in one component, and a global one after each."""
+    # loans --> score --> by_area --> total --> out
+    #           score --> by_user --> sink
+    return Topology(
+        [
+            loans("loans", area=50),
+            rate("score", "loans", "area", "user"),
+            *windows("by_area", "score", "area"),
+            *windows("by_user", "score", "user", "area"),
+            *windows("total", "by_area"),
+            sink("out", "total"),
+            sink("users", "by_user"),
+        ]
+    )
+
+
+def test_the_text_of_enorms_figure_1() -> None:
+    _, *parts = explain(lending()).split("\n\n")
+    shared = "panes of 10 minutes, shared by windows of 10 minutes and 1 hour"
+    complete = "complete: all rows of a key are where its partials are made"
+    assert [part.splitlines() for part in parts] == [
+        [
+            "Components (one Spark stage each; the plan sets the tasks of those with Python)",
+            "  loans: JVM(loans)",
+            "    flexible and stateless; any rows anywhere; rows come as they come",
+            "  score: Python(score) -> JVM(by_area_partials) -> JVM(by_user_partials) -> "
+            "JVM(by_area) -> JVM(by_user)",
+            "    rigid and stateful; partitioned on area, over at most 50 tasks; "
+            "rows are exchanged on area",
+            "  total_partials: JVM(total_partials) -> JVM(total)",
+            "    rigid and stateful; partitioned on pane; "
+            "rows are exchanged by Spark's own aggregate",
+        ],
+        [
+            "Why (what keeps components apart that read each other)",
+            "  loans -> score: the rows of 'loans' come as they come, "
+            "and 'score' has tasks of its own",
+            "  score -> total_partials: the windows of 'by_area' come out wherever they are formed",
+        ],
+        [
+            "Windows (every row becomes part of a pane once, for all windows)",
+            f"  by_area: {shared}",
+            f"    {complete}",
+            f"  by_user: {shared}",
+            f"    {complete}",
+            f"  total: {shared}",
+            "    combined: partials of one key are brought together first",
+        ],
+        ["Kept once per micro-batch for several readers: score"],
     ]
 
 
@@ -63,6 +136,8 @@ def test_mermaid() -> None:
         "flowchart LR",
         '  subgraph component_clicks["clicks"]',
         '    op_clicks[/"clicks<br/>source"/]',
+        "  end",
+        '  subgraph component_parse["parse"]',
         '    op_parse["parse<br/>map"]',
         '    op_check["check<br/>map"]',
         '    op_good["good<br/>filter"]',
@@ -70,7 +145,7 @@ def test_mermaid() -> None:
         '  op_letters["letters<br/>dead_letters"]',
         '  op_bad[("bad<br/>sink")]',
         '  op_out[("out<br/>sink")]',
-        "  op_clicks --> op_parse",
+        '  op_clicks ==>|"placed"| op_parse',
         "  op_parse --> op_check",
         "  op_parse -. failed rows .-> op_letters",
         "  op_check --> op_good",
@@ -81,10 +156,53 @@ def test_mermaid() -> None:
     ]
 
 
-def test_nothing_kept_and_no_python_are_not_mentioned() -> None:
+def test_what_is_not_there_is_not_mentioned() -> None:
     topology = Topology([source("a"), sink("out", "a")])
-    assert "Kept" not in explain(topology)
+    for absent in ("Kept", "Why", "Windows"):
+        assert absent not in explain(topology)
     assert "python" not in explain(topology, "mermaid")
+
+
+def test_edges_of_the_drawing_say_what_moves_rows() -> None:
+    topology = Topology(
+        [
+            loans("loans"),
+            *windows("best", "loans", "area", moves_rows=True),
+            rate("score", "loans", "area"),
+            *windows("w", "score", "area", "user"),
+            by_key("account", "loans", "user", "area"),
+            sink("one", "best"),
+            sink("two", "w"),
+            sink("three", "account"),
+        ]
+    )
+    drawing = explain(topology, "mermaid")
+    for line in (
+        '  op_loans ==>|"by pane"| op_best_partials',
+        '  op_loans ==>|"on area"| op_score',
+        '  op_loans ==>|"key groups of area, user"| op_account',
+        "  op_score --> op_w_partials",
+        "  op_w --> op_two",
+        "  class op_best_partials,op_score,op_account python",
+    ):
+        assert line in drawing.splitlines()
+    check_drawing(topology, drawing)
+
+
+@pytest.mark.parametrize("nasty", ['a"b', "a|b", "a<b>", "a#b;", "a\nb"])
+def test_columns_cannot_break_the_drawing(nasty: str) -> None:
+    topology = keyed_on(nasty)
+    check_drawing(topology, explain(topology, "mermaid"))
+    shown = re.search(r'==>\|"key groups of (.*)"\| op_p', explain(topology, "mermaid"))
+    assert shown is not None
+    assert not set(shown[1]) & set('"|<>\n')
+
+
+def keyed_on(column: str) -> Topology:
+    schema = Schema((Column(column, "string"),))
+    start = replace(source("a", time=None), schema=schema)
+    keyed = replace(by_key("p", "a", column), schema=schema, time=None)
+    return Topology([start, keyed, sink("out", "p")])
 
 
 def test_a_union_names_all_it_reads() -> None:
@@ -95,7 +213,8 @@ def test_a_union_names_all_it_reads() -> None:
 
 
 def test_an_unknown_format_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"no format 'dot'.*format='mermaid'"):
+    named = r"no format 'dot'.*format='text'.*format='mermaid'.*format='html'"
+    with pytest.raises(ConfigurationError, match=named):
         explain(small(), "dot")  # type: ignore[arg-type]
 
 
@@ -126,12 +245,32 @@ def test_every_operator_has_one_line_of_text(topology: Topology) -> None:
 
 
 @given(topologies())
+def test_every_component_has_two_lines_and_every_border_a_reason(topology: Topology) -> None:
+    components = Components(topology)
+    text = explain_components(components)
+    assert all(len(line) <= 160 for line in text.splitlines())
+    told = text.split("\n\n")[1].splitlines()[1:]
+    assert [line.split(":")[0] for line in told[::2]] == [f"  {each.name}" for each in components]
+    assert all(line.startswith("    ") for line in told[1::2])
+    homes = components.grouping.homes
+    crossed = {
+        (homes[name], homes[op.name])
+        for op in topology
+        for name in op.inputs
+        if name in homes and op.name in homes and homes[name] != homes[op.name]
+    }
+    why = re.findall(r"^  (\w+) -> (\w+): .", text, re.MULTILINE)
+    assert len(why) == len(set(why))
+    assert set(why) == crossed
+
+
+@given(topologies())
 def test_every_drawing_is_well_formed(topology: Topology) -> None:
     check_drawing(topology, explain(topology, "mermaid"))
 
 
 NODE = re.compile(r'\s+(op_\w+)(\[/"[^"]*"/\]|\[\("[^"]*"\)\]|\["[^"]*"\])')
-EDGE = re.compile(r"  (op_\w+) (-->|-\. failed rows \.->) (op_\w+)")
+EDGE = re.compile(r'  (op_\w+) (-->|==>\|"[^"|]+"\||-\. failed rows \.->) (op_\w+)')
 GROUP = re.compile(r'  subgraph (component_\w+)\["\w+"\]')
 
 
