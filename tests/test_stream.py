@@ -219,7 +219,8 @@ def test_streams_are_not_changed_and_their_columns_are_known(stream: ps.Stream) 
 def test_explain_shows_what_runs_where(stream: ps.Stream) -> None:
     s = stream.select("value").map(same, "value bigint", name="one").map(same, "value bigint")
     text = s.filter("value > 1").explain()
-    assert "ticks: JVM(ticks) -> JVM(select) -> Python(one + same) -> JVM(filter)" in text
+    assert "ticks: JVM(ticks) -> JVM(select)\n" in text
+    assert "one: Python(one + same) -> JVM(filter)\n" in text
     end = s.to(ps.sinks.memory())
     drawing = end.explain(format="mermaid")
     assert drawing.startswith("flowchart LR")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from penstock.errors import TopologyError
+from penstock.topology.components import Components
 from penstock.topology.dag import Topology, sinkless
 from penstock.topology.explain import Format, explain
 from penstock.topology.operators import Consolidate, Operator, Output, Process, Source
@@ -29,7 +30,14 @@ class Branch:
 
     def explain(self, format: Format = "text") -> str:
         """Show the operators up to here, their components, and what runs where."""
-        return explain(build_topology([self._ended()], unused="ignore"), format)
+        topology = build_topology([self._ended()], unused="ignore")
+        return explain(Components(topology), format)
+
+    def _leave(self) -> None:
+        """Forget that this branch goes on from its parents: another one takes its place."""
+        for parent in () if self._children else self._parents:
+            if self in parent._children:
+                parent._children.remove(self)
 
     def _ended(self) -> Outlet:
         """Return an outlet for this branch, to look at and not to run."""

@@ -47,7 +47,9 @@ from penstock.preference.pane_splitting import PaneSplitting
 from penstock.running import run
 from penstock.simulation.simulating import simulate
 from penstock.stream import Stream
+from penstock.topology.adaptation import Combine, Migrate, RePartition, Split
 from penstock.topology.dag import Topology
+from penstock.topology.optimiser import Optimiser
 from penstock.windows.aggregates import (
     WindowAggregate,
     avg,
@@ -78,6 +80,7 @@ __all__ = [
     "Backlog",
     "BatchTimeRatio",
     "CheckpointError",
+    "Combine",
     "ConfigurationError",
     "CostAware",
     "CostSketch",
@@ -96,9 +99,11 @@ __all__ = [
     "LeastLoaded",
     "LocalSlots",
     "Mark",
+    "Migrate",
     "Observation",
     "OperatorError",
     "OperatorObservation",
+    "Optimiser",
     "Outlet",
     "PaneSplitting",
     "PenstockError",
@@ -109,12 +114,14 @@ __all__ = [
     "QueryDecision",
     "QueryError",
     "QueryStatus",
+    "RePartition",
     "ReplicaPool",
     "RoundRobin",
     "Seen",
     "SinkError",
     "SlotCounts",
     "SourceObservation",
+    "Split",
     "Static",
     "Stream",
     "Topology",

@@ -9,7 +9,7 @@ from pyspark.sql.types import StructType
 
 from penstock.aggregate import Aggregate
 from penstock.branch import Branch
-from penstock.engine import checks, window_checks
+from penstock.engine import checks, fusion_checks, window_checks
 from penstock.engine.aggregation import Aggregation, SqlAggregation
 from penstock.engine.columns import WINDOW
 from penstock.engine.pane_rows import SHARE
@@ -59,6 +59,8 @@ class Grouped:
         *,
         state: str | StructType,
         schema: str | StructType,
+        keeps: str | Sequence[str] = (),
+        fuse: bool = True,
         on_error: OnError = "fail",
         name: str | None = None,
         groups: int = 128,
@@ -73,6 +75,10 @@ class Grouped:
         which ``fn`` fails keeps the state it had; with ``on_error='dead_letter'`` its rows of the
         micro-batch go to ``dead_letters()``. Keys are kept in ``groups`` groups, which move between
         tasks as a whole.
+
+        ``keeps`` names the columns that every row that comes out has from its key: a ``process`` by
+        the same columns that follows then runs with this one, and rows move once for both.
+        ``fuse=False`` lets the operator run by itself.
         """
         stream, operator = self._stream, self._stream._operator
         label = checks.function_label(fn, name, Process.kind)
@@ -80,18 +86,21 @@ class Grouped:
         checks.check_process(label, stream.schema, self._keys, groups)
         kept = parse_schema(label, state)
         struct = parse_schema(label, schema)
+        keys = StructType([stream.schema[key] for key in self._keys])
         process = Process(
             name=label,
             schema=schema_of(struct),
             function=fn,
             returns=struct,
             on_error=on_error,
-            key_columns=schema_of(StructType([stream.schema[key] for key in self._keys])),
+            key_columns=schema_of(keys),
             state_columns=schema_of(kept),
             groups=groups,
             rows=stream.schema,
             state=kept,
             by_time=operator.time,
+            kept=fusion_checks.kept(label, schema_of(keys), schema_of(struct), keeps),
+            fuse=fuse,
         )
         return stream._then(process, prototype(stream._prototype.sparkSession, struct), name)
 
@@ -116,11 +125,14 @@ class Windowed:
         self._emit = emit
         self._panes = paned(specs)
 
-    def aggregate(self, *, name: str | None = None, **aggregates: WindowAggregate) -> Stream:
+    def aggregate(
+        self, *, name: str | None = None, fuse: bool = True, **aggregates: WindowAggregate
+    ) -> Stream:
         """Aggregate every window: ``aggregate(n=count(), mean=avg("rate"))``.
 
         Columns that come out: ``window`` (its start and end), ``window_name`` where there are
-        several windows, the columns of ``group_by``, and one for every aggregate.
+        several windows, the columns of ``group_by``, and one for every aggregate. With
+        ``fuse=False`` rows of a key are brought together before anything is computed of them.
         """
         window_checks.check_name(name)
         label = label_of(name, "windows")
@@ -131,16 +143,16 @@ class Windowed:
         resolved = SqlAggregation.resolve(label, aggregates, empty, time, share)
         said = ", ".join(f"{key}={each.describe()}" for key, each in aggregates.items())
         meaning = "; ".join(each.describe() for each in aggregates.values())
-        return self._consolidated(label, name, resolved, said, meaning)
+        return self._consolidated(label, name, resolved, said, meaning, fuse)
 
-    def reduce(self, aggregate: Aggregate, *, name: str | None = None) -> Stream:
+    def reduce(self, aggregate: Aggregate, *, name: str | None = None, fuse: bool = True) -> Stream:
         """Aggregate every window with an ``Aggregate`` of the user's own."""
         label = label_of(name, "windows")
         window_checks.check_whole_rows(label, self._spans, "an aggregate of your own")
         empty = self._stream._prototype
         resolved = UserAggregation.resolve(label, aggregate, empty, self._keys)
         said = type(aggregate).__name__
-        return self._consolidated(label, name, resolved, said, said)
+        return self._consolidated(label, name, resolved, said, said, fuse)
 
     def skyline(
         self,
@@ -205,7 +217,13 @@ class Windowed:
         return self._consolidated(label, name, resolved, query.describe(), query.describe())
 
     def _consolidated(
-        self, label: str, name: str | None, aggregation: Aggregation, said: str, meaning: str
+        self,
+        label: str,
+        name: str | None,
+        aggregation: Aggregation,
+        said: str,
+        meaning: str,
+        fuse: bool = True,
     ) -> Stream:
         stream, operator = self._stream, self._stream._operator
         keys = [stream.schema[key] for key in self._keys]
@@ -224,6 +242,8 @@ class Windowed:
             aggregates=said,
             meaning=meaning,
             state=aggregation.state_text,
+            moves_rows=isinstance(aggregation, PreferenceAggregation),
+            fuse=fuse,
         )
         struct = result_type(self._panes, keys, aggregation.schema, self._emit)
         check_columns(label, struct, "Rename the column, key, aggregate or k_column of that name")

@@ -32,6 +32,7 @@ from penstock.sinks.filesystem import HadoopFiles
 from penstock.sinks.jdbc_sink import JdbcSink
 from penstock.topology.dag import Topology
 from penstock.topology.operators import DeadLetters, Output, PythonOperator
+from penstock.topology.optimiser import Optimiser
 from penstock.windows.durations import Duration, microseconds, seconds
 
 
@@ -41,6 +42,7 @@ def run(
     policy: Policy | None = None,
     placement: Placement | None = None,
     slots: Slots | None = None,
+    optimiser: Optimiser | None = None,
     trigger: Duration | None = None,
     admission: Admission | None = None,
     deadline: Duration | None = None,
@@ -78,6 +80,8 @@ def run(
         How many slots are used, where rows go, and how many slots there are. A policy of
         Penstock's own is copied, so that one object may serve several queries; one of yours that
         learns should serve one.
+    optimiser
+        Which operators run together, and how that may change while the query runs.
     journal
         Where the event log is written; a directory of the checkpoint unless said.
     unused
@@ -105,6 +109,7 @@ def run(
             None if deadline is None else microseconds(deadline),
             _chosen("backlog", backlog, Backlog, None),
         ),
+        optimiser=_chosen("optimiser", optimiser, Optimiser, Optimiser()),
     )
     topology = _with_letters_kept(build_topology(outlets, unused), where)
     _check_sinks(topology)
@@ -155,6 +160,7 @@ _EXPECTED = {
     "slots": "an object that says how many slots there are, such as ps.LocalSlots(max=4)",
     "admission": "how many rows to let in, such as ps.Admission(target=0.8)",
     "backlog": "what may wait, such as ps.Backlog(max_rows=100_000)",
+    "optimiser": "how operators are grouped, such as ps.Optimiser(period=0)",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.branch import Branch, Outlet
-from penstock.engine import checks, window_checks
+from penstock.engine import checks, fusion_checks, window_checks
 from penstock.engine.checks import How
 from penstock.engine.columns import LETTER_TYPE, MISSED, MISSED_TYPE, TIME_TYPES, WATERMARK
 from penstock.engine.schemas import (
@@ -29,8 +29,9 @@ from penstock.engine.session import require_classic
 from penstock.errors import TopologyError
 from penstock.grouped import Grouped, Windowed
 from penstock.sinks import Sink
-from penstock.topology.dag import label_of
+from penstock.topology.dag import check_name, label_of
 from penstock.topology.operators import (
+    Consolidate,
     DeadLetters,
     Emit,
     Filter,
@@ -54,6 +55,8 @@ from penstock.windows.watermark import FixedDelay, Watermark
 RowFunction = Callable[[dict[str, Any]], dict[str, Any] | list[dict[str, Any]] | None]
 BatchFunction = Callable[[pa.RecordBatch], pa.RecordBatch]
 TableSource = DataFrame | Callable[[], DataFrame]
+# Joins after which the columns of the stream are as they were.
+_KEEPING_JOINS = ("inner", "left", "left_semi", "left_anti")
 
 
 class Stream(Branch):
@@ -93,6 +96,7 @@ class Stream(Branch):
         watermark: Watermark | Duration | None = None,
         idle_after: Duration | None = None,
         spans: Spans = "start",
+        cardinality: Mapping[str, int] | None = None,
         name: str | None = None,
     ) -> Stream:
         """Start a stream at a streaming DataFrame.
@@ -105,6 +109,9 @@ class Stream(Branch):
         follows the first; ``spans`` says in which windows such a row counts: in those of its
         ``"start"`` or its ``"end"``, in ``"each"`` that it touches, or ``"split"`` among them by
         overlap.
+
+        ``cardinality`` says how many values columns have, where you know: rows that are shared out
+        by such a column are of no use to more tasks than that.
         """
         label = label_of(name, "source")
         df = require_classic(df)
@@ -123,6 +130,7 @@ class Stream(Branch):
             data=df,
             watermark=rule,
             idle_after_seconds=None if idle_after is None else seconds(idle_after),
+            cardinalities=fusion_checks.cardinalities(label, schema_of(df.schema), cardinality),
         )
         return cls(source, prototype(df.sparkSession, df.schema), is_named=name is not None)
 
@@ -132,6 +140,8 @@ class Stream(Branch):
         schema: str | StructType,
         *,
         cost_key: str | Sequence[str] | None = None,
+        keeps: str | Sequence[str] = (),
+        fuse: bool = True,
         on_error: OnError = "fail",
         name: str | None = None,
     ) -> Stream:
@@ -143,8 +153,12 @@ class Stream(Branch):
 
         ``cost_key`` names the columns on which the time that ``fn`` takes depends. Each call is
         then timed, and ``placement=CostAware()`` shares out rows by what they will cost.
+
+        ``keeps`` names the columns that every row that comes out has from the row that went in, so
+        that rows which are shared out by them before ``fn`` need not move again after it.
+        ``fuse=False`` lets the operator run by itself.
         """
-        return self._python(Map, fn, schema, cost_key, on_error, name)
+        return self._python(Map, fn, schema, cost_key, keeps, fuse, on_error, name)
 
     def map_batches(
         self,
@@ -152,6 +166,8 @@ class Stream(Branch):
         schema: str | StructType,
         *,
         cost_key: str | Sequence[str] | None = None,
+        keeps: str | Sequence[str] = (),
+        fuse: bool = True,
         on_error: OnError = "fail",
         name: str | None = None,
     ) -> Stream:
@@ -159,8 +175,9 @@ class Stream(Branch):
 
         With ``on_error='dead_letter'`` all rows of a batch on which ``fn`` raises are set aside.
         With a ``cost_key`` batches are small, so that a call's time tells of the few keys in it.
+        ``keeps`` and ``fuse`` are as for ``map``.
         """
-        return self._python(MapBatches, fn, schema, cost_key, on_error, name)
+        return self._python(MapBatches, fn, schema, cost_key, keeps, fuse, on_error, name)
 
     def select(self, *expressions: str | Column, name: str | None = None) -> Stream:
         """Compute columns with SQL expressions, in the JVM."""
@@ -174,7 +191,11 @@ class Stream(Branch):
         row_by_row = check_streamable(label, "select", df)
         check_columns(label, df.schema, "Name one of them with AS")
         operator = Select(
-            name=label, schema=schema_of(df.schema), expressions=expressions, row_by_row=row_by_row
+            name=label,
+            schema=schema_of(df.schema),
+            expressions=expressions,
+            row_by_row=row_by_row,
+            kept=fusion_checks.kept_columns(empty, df),
         )
         return self._then(operator, df, name)
 
@@ -240,6 +261,7 @@ class Stream(Branch):
             how=kind,
             refresh_seconds=None if refresh is None else seconds(refresh),
             broadcast=broadcast,
+            kept={name: name for name in self.columns if kind in _KEEPING_JOINS},
         )
         return self._then(operator, prototype(joined.sparkSession, joined.schema), name)
 
@@ -307,12 +329,32 @@ class Stream(Branch):
         output = Output(name=label, schema=self._operator.schema, sink=sink)
         return Outlet(output, [self], is_named=name is not None)
 
+    def component(self, name: str) -> Stream:
+        """Let the newest operator run in a component of this name, with others that do so too.
+
+        Operators of one component run as one stage. Say it of several to force them together, or
+        give one a name of its own to keep it apart. SQL always runs with what it reads.
+        """
+        check_name(name)
+        fusion_checks.check_component(name, self._operator)
+        self._leave()
+        parents = self._parents
+        if isinstance(self._operator, Consolidate):
+            (compute,) = parents
+            compute._leave()
+            operator = replace(compute._operator, component=name)
+            parents = (Branch(operator, compute._parents, is_named=compute._is_named),)
+        made = replace(self._operator, component=name)
+        return type(self)(made, self._prototype, parents, is_named=self._is_named)
+
     def _python(
         self,
         kind: type[Map] | type[MapBatches],
         fn: Callable[..., Any],
         schema: str | StructType,
         cost_key: str | Sequence[str] | None,
+        keeps: str | Sequence[str],
+        fuse: bool,
         on_error: OnError,
         name: str | None,
     ) -> Stream:
@@ -328,6 +370,8 @@ class Stream(Branch):
             returns=struct,
             on_error=on_error,
             cost_key=checks.cost_key(label, self._operator.schema, cost_key),
+            kept=fusion_checks.kept(label, self._operator.schema, schema_of(struct), keeps),
+            fuse=fuse,
         )
         return self._then(operator, df, name)
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from penstock.engine import state_files
 from penstock.engine.arrived_rows import NO_ROW
 from penstock.engine.keyed_call import KeyedCall
-from penstock.engine.process_step import ProcessStep
+from penstock.engine.process_step import ProcessLink, ProcessStep
 from penstock.engine.python_step import Tally
 from penstock.engine.state_manifest import Manifest
 from penstock.engine.state_pieces import PieceShape
@@ -92,17 +92,18 @@ class KeyedStore:
         told: dict[str, Tally] = {}
         text = Orders(self.batch, mark, self.manifest, tuple(self.timers)).to_json()
         shape = PieceShape(self.keys, self.state)
-        step = ProcessStep(
-            KeyedCall("op", self.function, shape, self.out, "fail", True),
+        time = "ts" if "ts" in self.rows.names else None
+        link = ProcessLink(
+            KeyedCall("op", self.function, shape, self.out, "fail", True, time),
             tuple(self.rows.names),
-            "ts" if "ts" in self.rows.names else None,
-            self.groups,
             self.where or str(self.directory),
-            "query",
-            False,
             lambda: (Orders.from_json(text), self.attempts),
-            lambda _, tallies: told.update(tallies),
         )
+
+        def report(_: str, tallies: dict[str, Tally]) -> None:
+            told.update(tallies)
+
+        step = ProcessStep((link,), self.groups, "query", False, report)
         half = batch.num_rows // 2
         made = [
             row

@@ -102,7 +102,7 @@ def test_dear_rows_are_shared_out_equally_where_turns_would_give_all_to_one_task
     assert dear_rows(sink, 0) == [0, 0, 0, 12]
     assert dear_rows(sink, 1) == dear_rows(sink, 2) == [3, 3, 3, 3]
     change = changes(query)[0]
-    assert (change.batch_id, change.component, change.placement) == (0, "source", "by cost")
+    assert (change.batch_id, change.component, change.placement) == (0, "slow", "by cost")
     assert "of 240 rows on 4 slots a batch should end " in change.reason
     (waiting,) = [op for op in query.status().last.operators if op.name == "slow"]
     assert waiting.slowest_task_seconds < 3 * waiting.mean_task_seconds
@@ -235,8 +235,8 @@ def test_a_restart_goes_on_with_what_was_learnt_unless_it_is_damaged(
     assert run(1) == [3, 3, 3, 3]
     (newest,) = (tmp_path / "checkpoint" / "commits").glob("*1.json")
     record = json.loads(newest.read_text())
-    assert set(record["placement"]) == {"rows"}
-    record["placement"]["rows"]["models"]["slow"]["sketch"]["counts"] = "no matrix"
+    assert set(record["placement"]) == {"slow"}
+    record["placement"]["slow"]["models"]["slow"]["sketch"]["counts"] = "no matrix"
     newest.write_text(json.dumps(record))
     assert run(2) == [0, 0, 0, 12]
     (newest,) = (tmp_path / "checkpoint" / "commits").glob("*2.json")

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 import penstock as ps
 from penstock.engine.placing import Placing
 from penstock.engine.python_step import Tally
-from penstock.topology.components import components
+from penstock.topology.components import Components
 
 SIZE, BATCHES = 90, 6
 
@@ -55,9 +55,9 @@ def test_the_task_that_had_least_gets_the_next_rows(
     s = ps.Stream.read(df).map(task_of, "id bigint, task int", name="slow")
     query = finish(s.to(ps.sinks.memory()))
     topology = query.topology
-    placing = Placing(ps.LeastLoaded(), topology, components(topology), {})
+    placing = Placing(ps.LeastLoaded(), topology, Components(topology), {})
     tallies = [Tally(rows_in=rows, busy_nanos=rows * 10_000_000) for rows in (60, 20, 40)]
     placing.learn({"slow": tallies}, {})
-    learnt = placing._by_load["source"]
+    learnt = placing._by_load["slow"]
     assert learnt.utilisations == pytest.approx((0.6, 0.2, 0.4))
     assert learnt.execution_seconds == pytest.approx(0.01)

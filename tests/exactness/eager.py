@@ -40,7 +40,11 @@ def eager() -> Iterator[None]:
         (closing, "_ONE_TASK_ROWS", 6),
         (closing, "_WORTH_PRUNING_ROWS", 12),
         (piece_table, "_MOST_PLACES", 3),
-        (WindowedOperator, "is_split", property(lambda _: next(turns) % 2 == 0)),
+        (
+            WindowedOperator,
+            "_own_frame",
+            lambda self, df, _: _own_frame(self, df, next(turns) % 2 == 0),
+        ),
         (Compactor, "start", _start_and_wait),
     ]
     with ExitStack() as stack:
@@ -50,6 +54,7 @@ def eager() -> Iterator[None]:
 
 
 _start = Compactor.start
+_own_frame = WindowedOperator._own_frame
 
 
 def _start_and_wait(self: Compactor, *arguments: Any, awaited: bool = False) -> None:

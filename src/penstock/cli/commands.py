@@ -190,19 +190,20 @@ class ExplainFormat(StrEnum):
 
     text = "text"
     mermaid = "mermaid"
+    html = "html"
 
 
 @app.command()
 def explain(
     file: File,
     format: Annotated[
-        ExplainFormat, typer.Option(help="Text, or a Mermaid drawing.")
+        ExplainFormat, typer.Option(help="Text, a Mermaid drawing, or a page.")
     ] = ExplainFormat.text,
     json: AsJson = False,
 ) -> None:
     """Show what a job does, without running it.
 
-    Example: penstock explain job.py --format mermaid
+    Example: penstock explain job.py --format html > topology.html
     """
     from penstock.cli.run_job import explain_job
 

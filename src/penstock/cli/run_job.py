@@ -14,6 +14,7 @@ from penstock.cli.quiet_spark import quiet_spark
 from penstock.cli.run_record import RunRecord
 from penstock.cli.watching import watch
 from penstock.errors import ConfigurationError
+from penstock.topology.components import Components
 from penstock.topology.explain import Format, explain
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def explain_job(file: JobFile, format: Format) -> str:
     with quiet_spark(file.path.stem, "local[1]", import_from=[file.path.parent]) as spark:
         from penstock.branch import build_topology
 
-        return explain(build_topology(job.build(spark)), format)
+        return explain(Components(build_topology(job.build(spark))), format)
 
 
 def spark_log(checkpoint: str) -> Path | None:

@@ -32,8 +32,9 @@ class CommitRecord:
     those of the operators that look at one: the lowest of their sources. ``windows`` is the state
     of the windowed operators, by the name of their compute operator, ``keyed`` that of the keyed
     ones. ``placement`` is what the placement learnt, by component, ``policy`` what the policy did,
-    ``admission`` what was learnt of read limits: all can be learnt anew, so a record without them,
-    or with something else in their place, is read all the same.
+    ``admission`` what was learnt of read limits, ``plan`` how operators were grouped: all can be
+    learnt anew, so a record without them, or with something else in their place, is read all the
+    same.
     """
 
     query_id: str
@@ -47,6 +48,7 @@ class CommitRecord:
     keyed: Mapping[str, KeyedState] = field(default_factory=dict)
     policy: Mapping[str, Any] = field(default_factory=dict)
     admission: Mapping[str, Any] = field(default_factory=dict)
+    plan: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """Write it as a JSON document that names its own format and version."""
@@ -69,6 +71,7 @@ class CommitRecord:
             "keyed": {name: state.to_json() for name, state in self.keyed.items()},
             "policy": dict(self.policy),
             "admission": dict(self.admission),
+            "plan": dict(self.plan),
         }
         return json.dumps(document, separators=(",", ":"))
 
@@ -99,6 +102,7 @@ class CommitRecord:
                 },
                 policy=_learnt(document.get("policy")),
                 admission=_learnt(document.get("admission")),
+                plan=_learnt(document.get("plan")),
             )
         except (KeyError, TypeError, ValueError, AttributeError, ConfigurationError) as error:
             raise CheckpointError(

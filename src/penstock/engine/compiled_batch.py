@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from penstock.engine.observations import Measures
 from penstock.engine.source_times import seen
+from penstock.topology.attributes import Attribute
 from penstock.topology.operators import Source
 from penstock.windows.watermark import Mark, Seen
 
@@ -33,13 +34,16 @@ class Plan:
 class Rows:
     """A DataFrame on its way through the topology, with what is known of its partitions.
 
-    ``in_python`` says that Python operators run in the stage that it comes out of.
+    ``in_python`` says that Python operators run in the stage that it comes out of. ``sequence``
+    are attributes of which rows with equal values always come in the same order, however they are
+    shared out.
     """
 
     df: DataFrame
     partitions: int | None
     ordered: bool
     in_python: bool = False
+    sequence: frozenset[Attribute] = frozenset()
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -11,7 +12,7 @@ from penstock.engine.arrow_udf import ArrowMap
 from penstock.engine.call_costs import CostKey
 from penstock.engine.columns import LETTER_TYPE
 from penstock.engine.keyed_call import KeyedCall
-from penstock.engine.process_step import ProcessStep
+from penstock.engine.process_step import ProcessLink, ProcessStep
 from penstock.engine.python_step import FAILED, BatchesCall, Call, PythonStep, RowsCall
 from penstock.engine.schemas import arrow_schema
 from penstock.engine.state_files import state_directory
@@ -47,7 +48,7 @@ class StateHome:
 
 
 def python_steps(
-    all_components: tuple[Component, ...],
+    all_components: Iterable[Component],
     report: TaskReport,
     home: StateHome,
     timed: frozenset[str],
@@ -60,15 +61,12 @@ def python_steps(
     """
     found = {}
     for component in all_components:
-        opens = True
-        for run in component.steps():
+        for run in component.steps:
+            opens = run[0] is component.entrance
             if isinstance(run[0], Process):
-                found[run[0].name] = _process_step(component, run[0], report, home, timed)
-                opens = False
+                found[run[0].name] = _process_step(component, run, opens, report, home, timed)
             elif isinstance(run[0], PythonOperator):
-                step = _python_step(component, run, opens, report, sketch)
-                found[run[0].name] = step
-                opens = False
+                found[run[0].name] = _python_step(component, run, opens, report, sketch)
     return found
 
 
@@ -101,11 +99,23 @@ def orders_property(operator: str) -> str:
 
 def _process_step(
     component: Component,
-    operator: Process,
+    run: tuple[Operator, ...],
+    opens: bool,
     report: TaskReport,
     home: StateHome,
     timed: frozenset[str],
 ) -> CompiledStep:
+    operators = [operator for operator in run if isinstance(operator, Process)]
+    links = tuple(_link(operator, home, operator.name in timed) for operator in operators)
+    sets_aside = any(operator.on_error == "dead_letter" for operator in operators)
+    body = ProcessStep(links, operators[0].groups, home.query_id, sets_aside, report)
+    declared: StructType = operators[-1].returns
+    returns = _with_failures(declared) if sets_aside else declared
+    function = ArrowMap(body.__call__, returns)
+    return CompiledStep(component.name, run, sets_aside, opens, function)
+
+
+def _link(operator: Process, home: StateHome, has_time: bool) -> ProcessLink:
     keys = StructType([operator.rows[name] for name in operator.keys])
     call = KeyedCall(
         operator.name,
@@ -113,23 +123,15 @@ def _process_step(
         PieceShape(arrow_schema(keys), arrow_schema(operator.state)),
         arrow_schema(operator.returns),
         operator.on_error,
-        operator.name in timed,
+        has_time,
+        operator.by_time,
     )
-    sets_aside = operator.on_error == "dead_letter"
-    body = ProcessStep(
+    return ProcessLink(
         call,
         tuple(operator.rows.names),
-        operator.by_time,
-        operator.groups,
         state_directory(home.checkpoint, operator.name),
-        home.query_id,
-        sets_aside,
         OrdersOfTask(orders_property(operator.name)),
-        report,
     )
-    returns = _with_failures(operator.returns) if sets_aside else operator.returns
-    function = ArrowMap(body.__call__, returns)
-    return CompiledStep(component.name, (operator,), sets_aside, True, function)
 
 
 def _with_failures(struct: StructType) -> StructType:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from penstock.engine.columns import SOURCE_TAG
 from penstock.engine.compiled_batch import CompiledBatch, Plan, Rows
 from penstock.engine.compiled_step import CompiledStep, StateHome, python_steps
-from penstock.engine.keyed_rows import Route, routed
+from penstock.engine.keyed_rows import Route, moved_by_key, routed, with_marks
 from penstock.engine.late_rows import as_late_rows, late_rows
 from penstock.engine.observations import Measures, counting
 from penstock.engine.placing import Placing
@@ -24,9 +24,9 @@ from penstock.engine.source_times import SourceTimes
 from penstock.engine.tables import Tables
 from penstock.engine.task_metrics import TaskReport
 from penstock.engine.windowed_operator import WindowedOperator
-from penstock.topology.components import components
+from penstock.topology.components import Component, Components, owner_of_groups
 from penstock.topology.dag import Topology
-from penstock.topology.jobs import ALL_SOURCES, chain_end, kept, rounds
+from penstock.topology.jobs import ALL_SOURCES, kept, rounds
 from penstock.topology.operators import (
     Compute,
     Consolidate,
@@ -50,7 +50,7 @@ class Compiler:
 
     def __init__(
         self,
-        topology: Topology,
+        components: Components,
         placing: Placing,
         report: TaskReport,
         tables: Tables,
@@ -59,7 +59,7 @@ class Compiler:
         routes: Mapping[str, Route],
         shedding: Shedding,
     ) -> None:
-        self.topology = topology
+        self.topology = topology = components.topology
         self.shedding = shedding
         self.windows = windows
         self.turns = rounds(topology)
@@ -73,10 +73,10 @@ class Compiler:
             for source in topology.sources
             if source.watermark and source.name not in self.measured_by
         }
-        self.components = components(topology)
+        self.components = components
         self.placing = placing
         self.tables = tables
-        self.kept = frozenset(kept(topology))
+        self.kept = frozenset(kept(topology, components))
         self.counted = counted_by_spark(topology)
         self.counting = counting()
         self.routes = routes
@@ -142,12 +142,16 @@ class Compilation:
         rows = self._rows[operator.inputs[0]]
         slots = self._plan.slots
         tasks = self._plan.panes.get(operator.name, slots) if windowed.is_preference else slots
+        stays = self._compiler.components.stays(operator)
+        if windowed.is_changing:  # rows of older windows go another way than those of newer ones
+            df = rows.df.persist(StorageLevel.MEMORY_AND_DISK)
+            self.result.kept.append(df)
+            rows = replace(rows, df=df)
         partials = windowed.frame_of(
-            rows.df, tasks, ordered=rows.ordered, partitions=rows.partitions
+            rows.df, tasks, ordered=rows.ordered, partitions=rows.partitions, stays=stays
         )
         self.result.frames[operator.name] = partials.frame
-        if partials.inner is not None:
-            self.result.inner.append(partials.inner)
+        self.result.inner += partials.inner
 
     def _read_sources(self) -> None:
         sources = self._topology.sources
@@ -207,7 +211,8 @@ class Compilation:
         return late if shed is None else self._union([late, replace(rows, df=as_late_rows(shed))])
 
     def _dead_letters(self, operator: DeadLetters) -> Rows:
-        ends = dict.fromkeys(chain_end(self._topology, name) for name in operator.inputs)
+        step_ends = self._compiler.components.step_ends
+        ends = dict.fromkeys(step_ends[name] for name in operator.inputs)
         wanted = [F.lit(name) for name in operator.inputs]
         frames = [
             self._letters[end].filter(F.col(f"{FAILED}.operator").isin(*wanted)) for end in ends
@@ -218,11 +223,13 @@ class Compilation:
     def _run_python(self, step: CompiledStep) -> None:
         first, last = step.operators[0], step.operators[-1].name
         rows = self._rows[first.inputs[0]]
-        if isinstance(first, Process):
-            rows = routed(rows, first, self._compiler.routes[first.name])
-        else:
-            rows = self._placed(step, rows)
+        if step.opens_component:
+            rows = self._entered(self._compiler.components[step.component], rows)
+        elif isinstance(first, Process):
+            rows = with_marks(rows, first, in_sequence=self._in_sequence(first, rows))
         rows = replace(rows, df=step.apply(rows.df), in_python=True)
+        if isinstance(first, Process):
+            rows = replace(rows, sequence=self._compiler.components.job.key_attributes(first.name))
         if step.sets_aside:
             raw = self._keep(last, rows)
             self._letters[last] = raw.df.filter(F.col(FAILED).isNotNull())
@@ -234,11 +241,33 @@ class Compilation:
         if isinstance(first, Process):
             self.result.processed[last] = raw.df
 
-    def _placed(self, step: CompiledStep, rows: Rows) -> Rows:
-        tasks = self._plan.tasks.get(step.component)
-        if tasks is None or not step.opens_component:
+    def _entered(self, component: Component, rows: Rows) -> Rows:
+        """Move rows to where the tasks of a component will find them."""
+        entrance, keyed = component.entrance, owner_of_groups(component)
+        if keyed is not None:
+            route = self._compiler.routes[component.name]
+            if isinstance(entrance, Process):
+                in_sequence = self._in_sequence(entrance, rows)
+                return routed(rows, entrance, route, in_sequence=in_sequence)
+            in_turn = any(op.by_time is None for op in component.operators if _is_process(op))
+            return moved_by_key(rows, self._key_columns(component, keyed), route, in_turn=in_turn)
+        tasks = self._plan.tasks.get(component.name)
+        if tasks is None:
             return rows
-        return self._compiler.placing.place(step.component, rows, tasks)
+        if component.by:
+            return self._compiler.placing.by_columns(rows, component.by, tasks)
+        return self._compiler.placing.place(component.name, rows, tasks)
+
+    def _in_sequence(self, operator: Process, rows: Rows) -> bool:
+        own = self._compiler.components.job.key_attributes(operator.name)
+        return bool(rows.sequence) and rows.sequence <= own
+
+    def _key_columns(self, component: Component, keyed: Process) -> list[str]:
+        """Name the columns at a component's entrance that hold the keys of an operator in it."""
+        lineage = self._compiler.components.job.lineage
+        at_entrance = {a: c for c, a in lineage.inputs(component.entrance.name).items()}
+        further_on = lineage.inputs(keyed.name)
+        return [at_entrance[further_on[key]] for key in keyed.keys]
 
     def _split(self, operator: Operator, rows: Rows) -> Rows | None:
         """Let only those rows of a source on that are to be processed, where not all are.
@@ -280,6 +309,10 @@ class Compilation:
         self.result.kept.append(df)
         self.result.frames[name] = df
         return replace(rows, df=df, in_python=False)  # readers find them finished
+
+
+def _is_process(operator: Operator) -> TypeGuard[Process]:
+    return isinstance(operator, Process)
 
 
 def _has_watermark(topology: Topology, name: str) -> bool:

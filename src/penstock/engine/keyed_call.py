@@ -8,10 +8,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
+from penstock.engine.handed_on import GivenRows, MadeRows
 from penstock.engine.letters import as_json, failure
 from penstock.engine.python_step import FUNCTION_ERRORS, ROW_LIMIT_BYTES, Failures, stop_query
 from penstock.engine.rows import (
@@ -33,17 +34,29 @@ from penstock.topology.operators import OnError
 class KeysAtHand:
     """Keys of some groups, with their rows in the order in which they happened, and their states.
 
-    ``rows[i]`` are the numbers of the rows in ``batch`` of the key ``i``, none where only a timer
-    brought it here. ``places[i]`` is its row in ``found``, None for a key without a state.
+    ``source`` are all rows, from Arrow or from an operator that runs before this one. ``rows[i]``
+    are the numbers of those of the key ``i``, none where only a timer brought it here.
+    ``places[i]`` is its row in ``found``, None for a key without a state.
     """
 
-    batch: pa.RecordBatch
+    source: pa.RecordBatch | MadeRows
     groups: list[int] = field(default_factory=list)
     keys: list[bytes] = field(default_factory=list)
     hashes: list[int] = field(default_factory=list)
-    rows: list[list[int]] = field(default_factory=list)
+    rows: list[Sequence[int]] = field(default_factory=list)
     found: pa.RecordBatch | None = None
     places: list[int | None] = field(default_factory=list)
+
+    @property
+    def batch(self) -> pa.RecordBatch:
+        """All rows in Arrow."""
+        return self.source.batch if isinstance(self.source, MadeRows) else self.source
+
+    def key_columns(self, names: Sequence[str]) -> pa.RecordBatch:
+        """Return the columns of the keys in Arrow, for all rows."""
+        if isinstance(self.source, MadeRows):
+            return self.source.keys(names)
+        return self.source.select(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +77,7 @@ class Change:
 class KeyedResult:
     """The rows that came out, and the keys whose state changed; ``nanos`` are by group."""
 
-    out: pa.RecordBatch
+    made: MadeRows
     changes: list[Change]
     values: pa.RecordBatch
     nanos: dict[int, int]
@@ -72,7 +85,7 @@ class KeyedResult:
 
 @dataclass(frozen=True, slots=True)
 class KeyedCall:
-    """Calls the user's function once for every key."""
+    """Calls the user's function once for every key, with its rows in the order of ``time``."""
 
     operator: str
     function: Callable[[dict[str, Any], list[Row], KeyState], Any]
@@ -80,6 +93,7 @@ class KeyedCall:
     schema: pa.Schema
     on_error: OnError
     has_time: bool
+    time: str | None = None
 
     def __call__(
         self, hand: KeysAtHand, watermark_micros: int | None, failures: Failures
@@ -106,34 +120,42 @@ class _Calls:
         self._is_gone = found.column(IS_GONE).to_pylist()
         self._has_value = found.column(HAS_VALUE).to_pylist()
         self._results: list[Row] = []
-        self._parents: list[int] = []
+        self._places: dict[int, range] = {}
         self._changes: dict[int, Change] = {}
         self._unread: set[int] = set()
+        self._arrived: GivenRows | None = None
 
     def run(self) -> KeyedResult:
         rows = self._readable()
         nanos: dict[int, int] = {}
         started = time.perf_counter_ns()
         for number, group in enumerate(self._hand.groups):
-            own = [row for at in self._hand.rows[number] if (row := rows[at]) is not None]
-            self._one(number, own)
+            self._one(number, self._own(rows, self._hand.rows[number]))
             if number + 1 == len(self._hand.groups) or self._hand.groups[number + 1] != group:
                 now = time.perf_counter_ns()
                 nanos[group] = now - started
                 started = now
         try:
-            out, values = self._checked()
+            made, values = self._checked()
         except WrongValue:
             self._fail_wrong()
-            out, values = self._checked()
+            made, values = self._checked()
         changes = list(self._changes.values())
-        return KeyedResult(out, changes, values, nanos)
+        return KeyedResult(made, changes, values, nanos)
+
+    def _own(self, rows: list[Row | None], numbers: Sequence[int]) -> list[Row]:
+        if isinstance(numbers, range) and not self._unread:
+            return cast(list[Row], rows[numbers.start : numbers.stop])
+        return [row for at in numbers if (row := rows[at]) is not None]
 
     def _readable(self) -> list[Row | None]:
-        batch = self._hand.batch
+        source = self._hand.source
         try:
-            return [*to_rows(batch)]
+            given = source.given if isinstance(source, MadeRows) else GivenRows.of(source)
+            self._arrived = given
+            return [*given.rows]
         except Exception:
+            batch = self._hand.batch
             readable: list[Row | None] = []
             for at, row in enumerate(readable_rows(batch)):
                 if isinstance(row, UnreadableValue):
@@ -165,11 +187,16 @@ class _Calls:
         except FUNCTION_ERRORS as error:
             self._fail(number, key, error)
             return
-        self._results += results
-        self._parents += [number] * len(results)
+        self._keep_results(number, results)
         if state.is_changed:
             micros = None if state.timer is None else micros_of(state.timer)
             self._change(number, state.kept, micros)
+
+    def _keep_results(self, number: int, results: list[Row]) -> None:
+        if results:
+            start = len(self._results)
+            self._results += results
+            self._places[number] = range(start, len(self._results))
 
     def _is_still_due(self, state: KeyState) -> bool:
         mark = self._watermark
@@ -197,26 +224,30 @@ class _Calls:
             return  # there was nothing, and there is nothing
         self._changes[number] = change
 
-    def _checked(self) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-        out = to_columns(self._results, self._call.schema)
+    def _checked(self) -> tuple[MadeRows, pa.RecordBatch]:
+        schema, ordered_by = self._call.schema, self._call.time
+        out = MadeRows(self._results, self._places, schema, self._arrived, ordered_by)
         values = [change.value for change in self._changes.values() if change.value is not None]
         return out, to_columns(values, self._call.shape.state)
 
     def _fail_wrong(self) -> None:
         """Find the keys with a result or a state that does not fit, and fail each as a whole."""
         problems: dict[int, str] = {}
-        for number, row in zip(self._parents, self._results, strict=True):
-            if number not in problems and (problem := row_problem(row, self._call.schema)):
-                problems[number] = problem
+        made = {number: self._results[p.start : p.stop] for number, p in self._places.items()}
+        for number, rows in made.items():
+            schema = self._call.schema
+            found = next((problem for row in rows if (problem := row_problem(row, schema))), None)
+            if found:
+                problems[number] = found
         for number, change in self._changes.items():
             if number not in problems and change.value is not None:
                 problem = row_problem(change.value, self._call.shape.state)
                 if problem:
                     problems[number] = f"in the state, {problem}"
-        pairs = zip(self._parents, self._results, strict=True)
-        good = [(number, row) for number, row in pairs if number not in problems]
-        self._parents = [number for number, _ in good]
-        self._results = [row for _, row in good]
+        self._results, self._places = [], {}
+        for number, rows in made.items():
+            if number not in problems:
+                self._keep_results(number, rows)
         for number, problem in problems.items():
             self._changes.pop(number, None)
             rows = [self._call_row(at) for at in self._given(number)[:1]]
@@ -255,6 +286,9 @@ def _keep(results: list[Row], result: Any) -> None:
     if result is None:
         return
     several = result if isinstance(result, list | tuple) else [result]
+    if set(map(type, several)) <= {dict}:
+        results.extend(several)
+        return
     if not all(isinstance(each, dict) for each in several):
         found = type(result).__name__
         raise WrongValue(f"returned a {found}; return a dict, a list of dicts, or None")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from penstock.engine.keyed_rows import Route
 from penstock.engine.keyed_state import KeyedState
 from penstock.engine.keyed_tally import KeyedTally
 from penstock.engine.python_step import Tally
 from penstock.engine.task_orders import Orders
 from penstock.journal.events import KeyGroupsMoved, KnownEvent, StateStored
+from penstock.placement.flux import Move
+from penstock.placement.group_table import GroupTable
 from penstock.placement.key_groups import KeyGroupDecision, KeyGroups
 from penstock.sinks.filesystem import HadoopFiles
 from penstock.topology.operators import Process
@@ -51,18 +52,56 @@ class KeyedOperator:
         """How many tasks the running batch has."""
         return self._running.groups.table.tasks
 
-    def begin(self, batch_id: int, tasks: int, low_micros: int | None) -> tuple[Route, Orders]:
-        """Say who owns which group in a batch, and what its tasks have to know."""
+    @property
+    def table(self) -> GroupTable:
+        """Who owns which group in the running batch."""
+        return self._running.groups.table
+
+    def lead(self, tasks: int) -> None:
+        """Spread its groups over the tasks of the batch to come."""
         state = self._state or KeyedState.fresh(self.operator.groups, tasks)
         groups, resizing = self._rule.resized(state.groups, tasks)
-        self._moving = [each for each in (*self._decided, resizing) if each.moves]
-        self._running = self.next_state = replace(state, groups=groups)
-        self._tallies = []
-        orders = Orders(batch_id, low_micros, state.manifest, state.timers)
-        return Route(groups.table, state.due(low_micros)), orders
+        self._begin(replace(state, groups=groups), (*self._decided, resizing))
 
-    def absorb(self, tallies: Sequence[Tally]) -> None:
-        """Take in what the tasks of the batch told."""
+    def follow(self, leader: KeyedOperator) -> None:
+        """Let its groups be where those of another operator are, in whose component it runs."""
+        table = leader.table
+        state = self._state or KeyedState.fresh(self.operator.groups, table.tasks)
+        before = state.groups
+        moves = tuple(
+            Move(group, before.table.owners[group], table.owners[group], before.loads[group])
+            for group in before.table.moved(table)
+        )
+        reason = f"it runs with '{leader.operator.name}', whose groups are there"
+        groups = replace(before, table=table, uneven=0)
+        self._begin(replace(state, groups=groups), (KeyGroupDecision(moves, reason),))
+
+    def _begin(self, state: KeyedState, decisions: Sequence[KeyGroupDecision]) -> None:
+        self._moving = [each for each in decisions if each.moves]
+        self._decided = []
+        self._running = self.next_state = state
+        self._tallies = []
+
+    def due(self, low_micros: int | None) -> frozenset[int]:
+        """Return the groups of which timers may have come."""
+        return self._running.due(low_micros)
+
+    def orders(self, batch_id: int, low_micros: int | None, *, knows_owners: bool) -> Orders:
+        """Say what the tasks of a batch have to know."""
+        running = self._running
+        owners = running.groups.table.owners if knows_owners else None
+        return Orders(batch_id, low_micros, running.manifest, running.timers, owners)
+
+    def rebalance(self) -> None:
+        """Move groups before the next batch as far as their loads ask for it."""
+        if self._state is None:
+            return
+        groups, decision = self._rule.rebalanced(self._state.groups)
+        self._state = replace(self._state, groups=groups)
+        self._decided.append(decision)
+
+    def absorb(self, tallies: Sequence[Tally]) -> dict[int, float]:
+        """Take in what the tasks of the batch told; return the loads of the groups."""
         self._tallies = [t.keyed for t in tallies if t.keyed is not None and t.keyed.is_whole]
         # A task that ran twice is told of twice: of each group the last one counts, whole.
         owner = {group: tally for tally in self._tallies for group in tally.groups}
@@ -73,10 +112,15 @@ class KeyedOperator:
             timers[group] = tally.groups[group].next_timer_micros
             loads[group] = tally.groups[group].busy_nanos / _NANOS
         written = [file for tally in told for file in tally.files]
+        manifest = self._running.manifest.after(written)
+        self.next_state = KeyedState(self._running.groups, manifest, tuple(timers))
+        return loads
+
+    def balance(self, loads: Mapping[int, float]) -> None:
+        """Decide which groups move before the next batch, by the loads of all that go with them."""
         groups, decision = self._rule.observe(self._running.groups, loads, self.tasks)
         self._decided = [decision]
-        manifest = self._running.manifest.after(written)
-        self.next_state = KeyedState(groups, manifest, tuple(timers))
+        self.next_state = replace(self.next_state, groups=groups)
 
     def committed(self, batch_id: int) -> None:
         """Adopt the new state, and delete the files that it no longer names."""

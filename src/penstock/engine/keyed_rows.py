@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -26,13 +26,38 @@ class Route:
     due: Collection[int]
 
 
-def routed(rows: Rows, operator: Process, route: Route) -> Rows:
+def with_marks(rows: Rows, operator: Process, *, in_sequence: bool) -> Rows:
+    """Give every row the hash of its key and its number of arrival.
+
+    ``in_sequence`` says that rows of a key come in the same order whenever they are computed.
+    """
+    own_hash = key_hash(operator.rows, operator.keys)
+    arrival = _arrival(rows.ordered or in_sequence, operator.rows)
+    return replace(rows, df=rows.df.withColumns({HASH: own_hash, ARRIVAL: arrival}))
+
+
+def moved_by_key(rows: Rows, keys: Sequence[str], route: Route, *, in_turn: bool) -> Rows:
+    """Send every row to the task that owns its key's group, for an operator further on.
+
+    With ``in_turn`` they are there in the order in which they came, where they have one.
+    """
+    hashed = rows.df.withColumn(HASH, key_hash(rows.df.schema, keys))
+    placed = hashed.withColumn(TASK, owner(route.table)).drop(HASH)
+    keeps_order = in_turn and rows.ordered
+    if keeps_order:
+        placed = placed.withColumn(ARRIVAL, F.monotonically_increasing_id())
+    moved = placed.repartitionById(route.table.tasks, F.col(TASK)).drop(TASK)
+    if keeps_order:
+        moved = moved.sortWithinPartitions(ARRIVAL).drop(ARRIVAL)
+    return Rows(moved, route.table.tasks, ordered=keeps_order)
+
+
+def routed(rows: Rows, operator: Process, route: Route, *, in_sequence: bool) -> Rows:
     """Send every row to the task that owns its key's group, with its hash and number of arrival.
 
     A group whose timers may have come gets a row that says so, also where it has no other.
     """
-    own_hash = key_hash(operator.rows, operator.keys)
-    marked = rows.df.withColumns({HASH: own_hash, ARRIVAL: _arrival(rows, operator.rows)})
+    marked = with_marks(rows, operator, in_sequence=in_sequence).df
     if route.due:
         marked = marked.union(_due_groups(marked, operator.groups, route.due))
     tasks = route.table.tasks
@@ -63,12 +88,12 @@ def _normalised(name: str, kind: DataType) -> Column:
     return column
 
 
-def _arrival(rows: Rows, struct: StructType) -> Column:
+def _arrival(ordered: bool, struct: StructType) -> Column:
     """Number the rows; a partition that is computed again must give each the same number.
 
     Where rows may come in another order then, the number is made of their content.
     """
-    if rows.ordered:
+    if ordered:
         return F.monotonically_increasing_id()
     return F.shiftrightunsigned(row_hash(struct), 1)
 

@@ -43,7 +43,7 @@ class Monitor:
         shed: Callable[[], Mapping[str, ShedRows]] = dict,
     ) -> None:
         self._topology = topology
-        self._jobs = jobs
+        self.jobs = jobs
         self._loop = loop
         self._write = write
         self._shed = shed
@@ -77,7 +77,7 @@ class Monitor:
     def _observation(
         self, frame: Observation, measured: Measured, progress: Progress | None
     ) -> Observation:
-        operators = observe_operators(self._topology, self._jobs, measured)
+        operators = observe_operators(self._topology, self.jobs, measured)
         rows = {operator.name: operator.rows_out for operator in operators}
         waiting = progress.waiting if progress else {}
         shed = {name: each.rows for name, each in self._shed().items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -42,18 +42,43 @@ class PartialCounts:
     newest_micros: int | None = None
     oldest_micros: int | None = None
 
+    def and_(self, other: PartialCounts) -> PartialCounts:
+        """Return the counts of these rows and others."""
+        with_panes = [each for each in (self, other) if each.partials]
+        newest = [m for m in (self.newest_micros, other.newest_micros) if m is not None]
+        oldest = [m for m in (self.oldest_micros, other.oldest_micros) if m is not None]
+        return PartialCounts(
+            rows=self.rows + other.rows,
+            late_rows=self.late_rows + other.late_rows,
+            partials=self.partials + other.partials,
+            first=min((each.first for each in with_panes), default=0),
+            end=max((each.end for each in with_panes), default=0),
+            newest_micros=max(newest, default=None),
+            oldest_micros=min(oldest, default=None),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class PartialFrame:
-    """The partials of a batch, not yet computed; ``inner`` was handed over as finished rows."""
+    """The partials of a batch, not yet computed; ``inner`` were handed over as finished rows."""
 
     frame: DataFrame
-    inner: DataFrame | None
+    inner: tuple[DataFrame, ...]
     _made: Measures
     _rows: Measures | None = None
+    _beside: PartialFrame | None = None
+
+    def beside(self, other: PartialFrame) -> PartialFrame:
+        """Return these partials and others as one."""
+        frame, inner = self.frame.union(other.frame), (*self.inner, *other.inner)
+        return replace(self, frame=frame, inner=inner, _beside=other)
 
     def counts(self, places: Sequence[DataFrame]) -> PartialCounts:
         """Return what was counted while the partials were written."""
+        own = self._own_counts(places)
+        return own if self._beside is None else own.and_(self._beside.counts(places))
+
+    def _own_counts(self, places: Sequence[DataFrame]) -> PartialCounts:
         made = self._made.read(places) or (0, None, None)
         seen = made[3:] if self._rows is None else self._rows.read(places) or ()
         rows, late, newest, oldest = (*seen, None, None, None, None)[:4]
@@ -109,6 +134,7 @@ class Partials:
         self.counts_on_the_way = self._row_panes.is_point and isinstance(
             compute.aggregation, SqlAggregation
         )
+        self.are_points = self._row_panes.is_point
         self._local: LocalGroups | None = None
         self._prepare_counts()
 
@@ -143,14 +169,14 @@ class Partials:
         counted, rows = self._with_panes(df, closed)
         made = self._aggregation.partials(rows, self._groups, place, measured)
         found, made = Measures.on(made.select(*self._stored), *self._found)
-        return PartialFrame(made, None, found, counted)
+        return PartialFrame(made, (), found, counted)
 
     def placed(self, df: DataFrame, closed: int, place: Place | None) -> PartialFrame:
         """Return the partials of some rows, made where ``place`` puts them, or where they are."""
         counted, rows = self._with_panes(df, closed)
         made = self._aggregation.partials(rows, self._groups, place)
         found, made = Measures.on(made.select(*self._stored), *self._found)
-        return PartialFrame(made, None, found, counted)
+        return PartialFrame(made, (), found, counted)
 
     def of(self, df: DataFrame, closed: int, *, is_split: bool) -> PartialFrame:
         """Return the partials of some rows; those of windows closed up to ``closed`` are left out.
@@ -170,7 +196,16 @@ class Partials:
             made, measured, counted = self._counted(df, closed, place)
         else:
             made, measured, counted = self._plain(df, closed, place)
-        return PartialFrame(made, inner[0] if inner else None, measured, counted)
+        return PartialFrame(made, tuple(inner), measured, counted)
+
+    def changing(
+        self, df: DataFrame, closed: int, boundary: int, *, was_split: bool, is_split: bool
+    ) -> PartialFrame:
+        """Return the partials of some rows: one way up to a pane, another from there on."""
+        until = changing(self._panes.start_micros(boundary), self._index)
+        is_older = F.coalesce(self._micros < until, F.lit(False))
+        older = self.of(df.filter(is_older), closed, is_split=was_split)
+        return older.beside(self.of(df.filter(~is_older), closed, is_split=is_split))
 
     def _counted(
         self, df: DataFrame, closed: int, place: Place | None

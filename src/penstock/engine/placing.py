@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from penstock.engine.columns import TASK
 from penstock.engine.compiled_batch import Rows
+from penstock.engine.keyed_rows import key_hash
 from penstock.engine.placing_function import PlacingFunction
 from penstock.engine.python_step import Tally
 from penstock.engine.row_hash import row_hash
@@ -25,7 +26,7 @@ from penstock.placement.placement import Border, Placement
 from penstock.placement.placer import KnownCost, Placer
 from penstock.topology.components import Component
 from penstock.topology.dag import Topology
-from penstock.topology.operators import Operator, Process, PythonOperator
+from penstock.topology.operators import Operator, PythonOperator
 
 TASK_START_SECONDS = 0.01
 ROWS_A_PLACER = 50_000
@@ -39,11 +40,12 @@ class Placing:
         self,
         placement: Placement,
         topology: Topology,
-        components: Sequence[Component],
+        components: Iterable[Component],
         states: Mapping[str, Any],
     ) -> None:
         self._placement = placement
         self._by_load: dict[str, LeastLoaded] = {}
+        components = tuple(components)
         self._first_python = {
             component.name: next(op.name for op in component.operators if _is_python(op))
             for component in components
@@ -55,7 +57,7 @@ class Placing:
                 operators = _with_known_keys(topology, component)
                 if operators:
                     found = ComponentCosts(placement, operators)
-                    found.restore(states.get(component.name, {}))
+                    found.restore(_known(states, component.name))
                     self._costs[component.name] = found
 
     @property
@@ -79,6 +81,14 @@ class Placing:
             return Rows(rows.df.repartition(tasks), tasks, ordered=False)
         marked = rows.df.withColumn(TASK, F.expr(expression).cast("int"))
         moved = marked.repartitionById(tasks, F.col(TASK)).drop(TASK)
+        return Rows(moved, tasks, ordered=False)
+
+    def by_columns(self, rows: Rows, columns: Sequence[str], tasks: int) -> Rows:
+        """Return the rows with those that are equal in some columns in one task."""
+        hashed = rows.df.withColumn(
+            TASK, F.pmod(key_hash(rows.df.schema, columns), F.lit(tasks)).cast("int")
+        )
+        moved = hashed.repartitionById(tasks, F.col(TASK)).drop(TASK)
         return Rows(moved, tasks, ordered=False)
 
     def learn(self, tallies: Mapping[str, Sequence[Tally]], slots: Mapping[str, int]) -> None:
@@ -250,6 +260,17 @@ class ComponentCosts:
         return _Shipped(self._choice, upstream, snapshots, PlacingFunction(placer))
 
 
+def _known(states: Mapping[str, Any], component: str) -> dict[str, Any]:
+    """Put together what is known of all operators, whatever components they were in."""
+    known: dict[str, Any] = {"models": {}, "weights": {}}
+    for _, state in sorted(states.items(), key=lambda each: each[0] == component):
+        with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
+            known["models"] |= state["models"]
+            known["weights"] |= state["weights"]
+            known["rows"] = state["rows"]
+    return known
+
+
 def _is_python(operator: Operator) -> bool:
     return isinstance(operator, PythonOperator)
 
@@ -265,7 +286,7 @@ def _task_costs(
 def _with_known_keys(topology: Topology, component: Component) -> list[PythonOperator]:
     """Return the operators whose cost is known by columns that are there where rows are placed."""
     python = [op for op in component.operators if isinstance(op, PythonOperator)]
-    if not python or isinstance(python[0], Process):  # whose rows go by their keys
+    if not python or component.attributes:  # whose rows go by their keys
         return []
     border = topology[python[0].inputs[0]].schema.names
     return [op for op in python if op.cost_key and set(op.cost_key) <= set(border)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from pyspark import SparkContext
 
@@ -15,7 +15,7 @@ from penstock.engine.slots import ElasticSlots, local_cores
 from penstock.engine.windowing import Watermarks
 from penstock.journal.events import KnownEvent
 from penstock.topology.components import Component
-from penstock.topology.operators import Compute
+from penstock.topology.dag import Topology
 
 
 class Planning:
@@ -25,16 +25,13 @@ class Planning:
         self,
         context: SparkContext,
         setting: Setting,
-        components: Sequence[Component],
+        topology: Topology,
         write: Callable[[KnownEvent], None],
         record: CommitRecord | None,
     ) -> None:
         self._context = context
         self._setting = setting
-        self._components = components
-        self._computes = [
-            op.name for each in components for op in each.operators if isinstance(op, Compute)
-        ]
+        self._computes = [compute.name for compute in topology.computes]
         self._cores = local_cores(context)
         self.loop = ControlLoop(
             setting.policy,
@@ -50,15 +47,21 @@ class Planning:
         """How many slots the plan for the next batch uses."""
         return min(self.loop.decision.slots, self.available())
 
-    def plan(self, marks: Watermarks) -> Plan:
-        """Return how the next batch runs: with executors lost or won since the decision."""
+    def plan(
+        self, marks: Watermarks, components: Iterable[Component], pinned: Mapping[str, int]
+    ) -> Plan:
+        """Return how the next batch runs: with executors lost or won since the decision.
+
+        ``pinned`` components have as many tasks as somebody asked for.
+        """
         available, decision = self.available(), self.loop.decision
         self.shaping, tasks = decision, {}
-        for component in self._components:
+        for component in components:
             if component.runs_python:
                 named = [decision.tasks.get(op.name) for op in component.operators]
                 wanted = max([n for n in named if n is not None], default=decision.slots)
-                tasks[component.name] = min(wanted, available)
+                wanted = pinned.get(component.name, wanted)
+                tasks[component.name] = min(wanted, available, component.most_tasks or available)
         panes = {name: self.tasks_of(name) for name in self._computes}
         return Plan(tasks, marks.marks, marks.lows, min(decision.slots, available), panes)
 

@@ -3,6 +3,9 @@
 A task gets the rows of some key groups. It looks up the states of their keys as of the last commit,
 calls the user's function, and writes what changed to files of its own, which count when the batch
 is committed. It holds the rows of its batch and the states of their keys, and nothing of the rest.
+
+Keyed operators that are fused run one after the other on the same keys: what one makes of a key's
+rows goes to the next as it is, without a way through Arrow and the JVM.
 """
 
 from __future__ import annotations
@@ -16,141 +19,140 @@ import pyarrow as pa
 
 from penstock.engine.arrived_rows import ArrivedRows, Chunk
 from penstock.engine.arrow_groups import grouped
+from penstock.engine.handed_on import MadeRows
 from penstock.engine.keyed_call import KeyedCall, KeyedResult, KeysAtHand
 from penstock.engine.keyed_tally import GroupTally, KeyedTally
-from penstock.engine.python_step import Failures, Tally, with_failures
+from penstock.engine.python_step import (
+    ROW_LIMIT_BYTES,
+    Failures,
+    Tally,
+    stop_query,
+    with_failures,
+)
+from penstock.engine.rows import row_text
 from penstock.engine.state_changes import StateChanges, pieces_by_group
 from penstock.engine.state_files import StateFiles
 from penstock.engine.state_manifest import PieceAt
 from penstock.engine.state_pieces import Hashes, Lookup, Piece, joined, next_timer, timed_before
 from penstock.engine.task_orders import Orders
+from penstock.engine.value_types import WrongValue
+from penstock.errors import NOT_KNOWN
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessStep:
-    """The function that ``mapInArrow`` wants, for one keyed operator.
+class ProcessLink:
+    """One keyed operator of a step; ``columns`` are those of its rows.
 
-    The rows come with two columns more: the hash of the key and the number of arrival. ``orders``
-    returns the batch's orders and a number that no other attempt of a task has.
+    ``orders`` returns the batch's orders and a number that no other attempt of a task has.
     """
 
     call: KeyedCall
     columns: tuple[str, ...]
-    time: str | None
-    groups: int
     directory: str
+    orders: Callable[[], tuple[Orders, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStep:
+    """The function that ``mapInArrow`` wants, for keyed operators that have the same keys.
+
+    The rows come with two columns more: the hash of the key and the number of arrival.
+    """
+
+    links: tuple[ProcessLink, ...]
+    groups: int
     query_id: str
     sets_aside: bool
-    orders: Callable[[], tuple[Orders, int]]
     report: Callable[[str, dict[str, Tally]], None]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run all rows of a task."""
-        tally, keyed = Tally(), KeyedTally()
-        tally.keyed = keyed
+        tallies = {link.call.operator: Tally(keyed=KeyedTally()) for link in self.links}
         try:
             arrived = [batch for batch in batches if batch.num_rows]
-            if arrived:
-                orders, attempt = self.orders()
-                yield from _Task(self, orders, attempt, tally, keyed).run(arrived)
-            keyed.is_whole = True
+            task = _Task(self, tallies)
+            if arrived or task.has_due_groups:
+                yield from task.run(arrived)
+            for tally in tallies.values():
+                assert tally.keyed is not None
+                tally.keyed.is_whole = True
         finally:
-            self.report(self.call.operator, {self.call.operator: tally})
+            self.report(self.links[0].call.operator, tallies)
 
 
-class _Task:
-    def __init__(
-        self, step: ProcessStep, orders: Orders, attempt: int, tally: Tally, keyed: KeyedTally
-    ) -> None:
-        self._step = step
-        self._orders = orders
-        self._tally = tally
-        self._keyed = keyed
-        self._files = StateFiles(step.directory, step.query_id, orders.manifest.names)
-        self._written = StateChanges(self._files, step.call.shape, orders.batch, attempt)
+class _Link:
+    """One operator in one task."""
+
+    def __init__(self, step: ProcessStep, link: ProcessLink, tally: Tally) -> None:
+        self.call = link.call
+        self.tally = tally
+        assert tally.keyed is not None
+        self.keyed = tally.keyed
+        self.orders, attempt = link.orders()
+        names = self.orders.manifest.names
+        self._files = StateFiles(link.directory, step.query_id, names)
+        self._written = StateChanges(self._files, link.call.shape, self.orders.batch, attempt)
         self._pieces: dict[int, list[PieceAt]] = {}
 
-    def run(self, arrived: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with self._tally.timed():
-            table = pa.Table.from_batches(arrived)
-            rows = ArrivedRows.of(table, self._step.columns, self._step.time, self._step.groups)
-            self._pieces = self._orders.manifest.pieces(rows.touched)
-            chunks = iter(rows.chunks())
-        while True:
-            failures: Failures = []
-            with self._tally.timed():
-                chunk = next(chunks, None)
-                if chunk is None:
-                    break
-                result = self._chunk(rows, chunk, failures)
-            self._tally.rows_out += result.out.num_rows
-            for told in failures:
-                reasons = self._tally.failures
-                reasons[told["error"]] = reasons.get(told["error"], 0) + 1
-            if self._step.sets_aside:
-                yield from with_failures(result.out, failures)
-            else:
-                yield result.out
-        with self._tally.timed():
-            self._keyed.files = self._written.close()
-            self._keyed.fetched_bytes = self._files.fetching.bytes
-            self._keyed.fetch_nanos = self._files.fetching.nanos
-            self._files.tidy()
-            self._tally.rows_in += rows.count
+    def begin(self, groups: list[int]) -> None:
+        self._pieces = self.orders.manifest.pieces(groups)
 
-    def _chunk(self, rows: ArrivedRows, chunk: Chunk, failures: Failures) -> KeyedResult:
-        started = time.perf_counter_ns()
-        pieces = {
+    def pieces(self, groups: Sequence[int]) -> dict[int, list[Piece]]:
+        return {
             group: [self._files.piece(at.file, at.position) for at in self._pieces[group]]
-            for group in chunk.groups
+            for group in groups
         }
-        hand = self._at_hand(rows, chunk, pieces)
-        result = self._step.call(hand, self._orders.watermark_micros, failures)
-        changed = pieces_by_group(hand, result, self._step.call.shape)
-        for group in chunk.groups:
-            change = changed.get(group)
-            if change is not None:
-                self._written.add(group, change, self._pieces[group], pieces[group])
-            tally = self._keyed.groups[group] = GroupTally()
-            tally.next_timer_micros = self._next_timer(group, pieces[group], change)
-        self._share_time(hand, result, time.perf_counter_ns() - started)
-        return result
 
-    def _at_hand(
-        self, rows: ArrivedRows, chunk: Chunk, pieces: dict[int, list[Piece]]
+    def lookup(
+        self, hand: KeysAtHand, pieces: dict[int, list[Piece]], own: dict[int, _OwnKeys]
     ) -> KeysAtHand:
-        """Bring rows and states together: the chunk's keys, and those whose timer has come."""
-        order = rows.order[chunk.start : chunk.end]
-        batch = joined(rows.table.take(pa.array(order)).to_batches(), rows.table.schema)
-        hand = KeysAtHand(batch)
-        keys = [batch.column(name) for name in self._step.call.shape.keys.names]
-        found = grouped(keys, batch.num_rows)
-        first = found.order[found.starts[:-1]] if found.keys else found.order[:0]
-        hashes, groups = rows.hashes[order], rows.groups[order]
-        numbers, starts = found.order.tolist(), found.starts.tolist()
-        lookup = Lookup(self._step.call.shape)
-        bounds = np.searchsorted(groups[first], [*chunk.groups, chunk.groups[-1] + 1])
-        for group, low, high in zip(chunk.groups, bounds, bounds[1:], strict=False):
-            own = found.keys[low:high]
-            own_hashes = hashes[first[low:high]]
-            hand.rows += [numbers[starts[i] : starts[i + 1]] for i in range(low, high)]
-            if self._orders.is_due(group):
-                timed, timed_hashes = self._timed(pieces[group], set(own))
-                own = own + timed
-                own_hashes = np.concatenate([own_hashes, timed_hashes])
+        """Add the keys of every group to ``hand``, those whose timer has come, and their states."""
+        lookup = Lookup(self.call.shape)
+        for group, keys in own.items():
+            names, hashes = keys.keys, keys.hashes
+            hand.rows += keys.rows
+            if self.orders.is_due(group):
+                timed, timed_hashes = self._timed(pieces[group], set(names))
+                names = names + timed
+                hashes = np.concatenate([hashes, timed_hashes])
                 hand.rows += [[]] * len(timed)
-            hand.keys += own
-            hand.hashes += own_hashes.tolist()
-            hand.groups += [group] * len(own)
-            lookup.add(pieces[group], own_hashes)
+            hand.keys += names
+            hand.hashes += hashes.tolist()
+            hand.groups += [group] * len(names)
+            lookup.add(pieces[group], hashes)
         hand.found, hand.places = lookup.found(hand.keys)
         return hand
 
+    def ran(
+        self,
+        hand: KeysAtHand,
+        result: KeyedResult,
+        groups: Sequence[int],
+        pieces: dict[int, list[Piece]],
+        nanos: int,
+    ) -> None:
+        """Note what a call changed and cost."""
+        changed = pieces_by_group(hand, result, self.call.shape)
+        for group in groups:
+            change = changed.get(group)
+            if change is not None:
+                self._written.add(group, change, self._pieces[group], pieces[group])
+            tally = self.keyed.groups[group] = GroupTally()
+            tally.next_timer_micros = self._next_timer(group, pieces[group], change)
+        self._share_time(hand, result, nanos)
+        self.tally.rows_out += len(result.made)
+
+    def end(self) -> None:
+        self.keyed.files = self._written.close()
+        self.keyed.fetched_bytes = self._files.fetching.bytes
+        self.keyed.fetch_nanos = self._files.fetching.nanos
+        self._files.tidy()
+
     def _timed(self, pieces: Sequence[Piece], known: set[bytes]) -> tuple[list[bytes], Hashes]:
         """Return the keys, other than those known, of which some piece says that time is up."""
-        mark = self._orders.watermark_micros
+        mark = self.orders.watermark_micros
         assert mark is not None
-        shape = self._step.call.shape
+        shape = self.call.shape
         rows = joined(timed_before(pieces, mark), shape.schema)
         found: dict[bytes, int] = {}
         for key, own_hash in zip(shape.key_bytes(rows), rows.column(0).to_pylist(), strict=True):
@@ -162,10 +164,10 @@ class _Task:
         self, group: int, pieces: Sequence[Piece], change: pa.RecordBatch | None
     ) -> int | None:
         new = next_timer([change], None) if change is not None else None
-        known = self._orders.timers[group]
-        if self._orders.is_due(group):
+        known = self.orders.timers[group]
+        if self.orders.is_due(group):
             batches = [piece.batch for piece in pieces]
-            known = next_timer(batches, self._orders.watermark_micros)
+            known = next_timer(batches, self.orders.watermark_micros)
         return min((timer for timer in (new, known) if timer is not None), default=None)
 
     def _share_time(self, hand: KeysAtHand, result: KeyedResult, nanos: int) -> None:
@@ -173,9 +175,156 @@ class _Task:
         keys = max(1, len(hand.keys))
         shared = max(0, nanos - sum(result.nanos.values()))
         for number, group in enumerate(hand.groups):
-            tally = self._keyed.groups[group]
+            tally = self.keyed.groups[group]
             tally.keys += 1
             tally.rows += len(hand.rows[number])
         for group, own in result.nanos.items():
-            tally = self._keyed.groups[group]
+            tally = self.keyed.groups[group]
             tally.busy_nanos += own + shared * tally.keys // keys
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnKeys:
+    """The keys of a group that have rows, and the numbers of those."""
+
+    keys: list[bytes]
+    hashes: Hashes
+    rows: list[Sequence[int]]
+
+
+class _Task:
+    def __init__(self, step: ProcessStep, tallies: dict[str, Tally]) -> None:
+        self._step = step
+        self._links = [_Link(step, link, tallies[link.call.operator]) for link in step.links]
+        self._due = sorted({group for link in self._links for group in link.orders.due_here})
+
+    @property
+    def has_due_groups(self) -> bool:
+        """Whether timers of groups may have come that no row says so of."""
+        return bool(self._due)
+
+    def run(self, arrived: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        first = self._links[0]
+        step = self._step.links[0]
+        with first.tally.timed():
+            empty, groups = first.call.shape.keys, self._step.groups
+            rows = ArrivedRows.of(arrived, step.columns, step.call.time, groups, empty, self._due)
+            self._check_owned(rows)
+            for link in self._links:
+                link.begin(rows.touched)
+            chunks = iter(rows.chunks())
+            first.tally.rows_in += rows.count
+        while True:
+            failures: Failures = []
+            with first.tally.timed():
+                chunk = next(chunks, None)
+                if chunk is None:
+                    break
+            out = self._chunk(rows, chunk, failures)
+            if self._step.sets_aside:
+                yield from with_failures(out, failures)
+            else:
+                yield out
+        for link in self._links:
+            with link.tally.timed():
+                link.end()
+
+    def _chunk(self, rows: ArrivedRows, chunk: Chunk, failures: Failures) -> pa.RecordBatch:
+        """Run some groups through all operators."""
+        hand: KeysAtHand | None = None
+        result: KeyedResult | None = None
+        for link in self._links:
+            before = len(failures)
+            with link.tally.timed():
+                started = time.perf_counter_ns()
+                pieces = link.pieces(chunk.groups)
+                if hand is None or result is None:
+                    hand = self._at_hand(link, rows, chunk, pieces)
+                else:
+                    link.tally.rows_in += len(result.made)
+                    hand = self._handed(link, hand, result, chunk, pieces)
+                result = link.call(hand, link.orders.watermark_micros, failures)
+                nanos = time.perf_counter_ns() - started
+                link.ran(hand, result, chunk.groups, pieces, nanos)
+            for told in failures[before:]:
+                reasons = link.tally.failures
+                reasons[told["error"]] = reasons.get(told["error"], 0) + 1
+        assert result is not None
+        return result.made.batch
+
+    def _at_hand(
+        self, link: _Link, rows: ArrivedRows, chunk: Chunk, pieces: dict[int, list[Piece]]
+    ) -> KeysAtHand:
+        """Bring rows and states together: the chunk's keys, and those whose timer has come."""
+        order = rows.order[chunk.start : chunk.end]
+        batch = joined(rows.table.take(pa.array(order)).to_batches(), rows.table.schema)
+        keys = [batch.column(name) for name in link.call.shape.keys.names]
+        found = grouped(keys, batch.num_rows)
+        first = found.order[found.starts[:-1]] if found.keys else found.order[:0]
+        hashes, groups = rows.hashes[order], rows.groups[order]
+        starts = found.starts.tolist()
+        batch = batch.take(pa.array(found.order))  # key after key
+        bounds = np.searchsorted(groups[first], [*chunk.groups, chunk.groups[-1] + 1])
+        own = {
+            group: _OwnKeys(
+                found.keys[low:high],
+                hashes[first[low:high]],
+                [range(starts[i], starts[i + 1]) for i in range(low, high)],
+            )
+            for group, low, high in zip(chunk.groups, bounds, bounds[1:], strict=False)
+        }
+        return link.lookup(KeysAtHand(batch), pieces, own)
+
+    def _handed(
+        self,
+        link: _Link,
+        before: KeysAtHand,
+        result: KeyedResult,
+        chunk: Chunk,
+        pieces: dict[int, list[Piece]],
+    ) -> KeysAtHand:
+        """Give what the operator before made of its keys to the next one."""
+        made = result.made
+        self._check_kept(link, before, made)
+        ordered = made.in_order(link.call.time)
+        numbers: dict[int, list[int]] = {group: [] for group in chunk.groups}
+        for number in ordered:
+            numbers[before.groups[number]].append(number)
+        own = {
+            group: _OwnKeys(
+                [before.keys[number] for number in found],
+                np.array([before.hashes[number] for number in found], np.int64),
+                [ordered[number] for number in found],
+            )
+            for group, found in numbers.items()
+        }
+        return link.lookup(KeysAtHand(made), pieces, own)
+
+    def _check_kept(self, link: _Link, before: KeysAtHand, made: MadeRows) -> None:
+        """Stop where a row has another key than the one that it was made for."""
+        names = link.call.shape.keys.names
+        at = made.strayed(names, before.keys) if len(made) else None
+        if at is None:
+            return
+        position = self._links.index(link) - 1
+        problem = WrongValue(
+            f"returned a row with another {', '.join(names)} than that of its key, which it was "
+            "declared to keep (keeps=...). Return the key as it was, or leave it out of keeps"
+        )
+        row = row_text(made.batch, at, ROW_LIMIT_BYTES)
+        stop_query(self._links[position].call.operator, row, problem)
+
+    def _check_owned(self, rows: ArrivedRows) -> None:
+        """Stop where rows are not with their key: an operator before changed what it keeps."""
+        link = self._links[0]
+        owners = link.orders.owners
+        if owners is None:
+            return
+        strayed = np.array(owners)[rows.groups] != link.orders.task
+        if strayed.any():
+            names = ", ".join(link.call.shape.keys.names)
+            problem = ValueError(
+                f"rows came to the wrong task: an operator before '{link.call.operator}' that was "
+                f"declared to keep {names} (keeps=...) changed it"
+            )
+            stop_query(link.call.operator, NOT_KNOWN, problem)

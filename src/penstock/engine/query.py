@@ -19,9 +19,10 @@ from penstock.engine.failures import as_query_error
 from penstock.engine.own_queries import note_ended
 from penstock.engine.progress import Progress, parse_progress
 from penstock.engine.runner import Runner, StopRequested
-from penstock.errors import PenstockError
+from penstock.errors import ConfigurationError, PenstockError
 from penstock.journal.events import QueryStopped
 from penstock.journal.writer import JournalWriter
+from penstock.topology.adaptation import Operation, Strategy, check_strategy
 from penstock.topology.dag import Topology
 from penstock.topology.explain import Format, explain
 
@@ -80,8 +81,27 @@ class Query:
         return bool(self._spark_query.isActive)
 
     def explain(self, format: Format = "text") -> str:
-        """Show operators, components, and what runs in the JVM and what in Python."""
-        return explain(self.topology, format)
+        """Show operators, the components they run in now, and what runs in the JVM and in Python.
+
+        ``format="html"`` is a page with a picture, ``"mermaid"`` a drawing as text.
+        """
+        return explain(self._runner.regrouping.components, format)
+
+    def adapt(self, *operations: Operation, strategy: Strategy | None = None) -> tuple[str, ...]:
+        """Change which operators run together, or with how many slots, between two micro-batches.
+
+        Takes ``Migrate``, ``RePartition``, ``Split`` and ``Combine``, which are applied together
+        before the next micro-batch begins. ``strategy`` is ``"instant"``, ``"smooth"`` or
+        ``"disruptive"``, where there is a choice; unless said, the least disruptive. Returns the
+        operations that they come down to. Raises ``ConfigurationError`` where the plan that they
+        lead to can't run. The optimiser may change it again; ``Optimiser(period=0)`` does not.
+        """
+        if not operations or not all(isinstance(each, Operation) for each in operations):
+            raise ConfigurationError(
+                "adapt takes operations. Write for example adapt(ps.Split('by_area'))."
+            )
+        check_strategy(strategy)
+        return self._runner.regrouping.ask(operations, strategy, "asked for by the user")
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the query ends, at most ``timeout`` seconds; raise what made it fail.

@@ -31,8 +31,17 @@ def to_rows(batch: pa.RecordBatch) -> list[Row]:
     >>> to_rows(pa.RecordBatch.from_pydict({"x": [1, None], "y": ["a", "b"]}))
     [{'x': 1, 'y': 'a'}, {'x': None, 'y': 'b'}]
     """
-    build = _dict_builder(tuple(batch.schema.names))
-    return build(*[_values(column) for column in batch.columns])
+    return rows_of(batch.schema.names, to_values(batch))
+
+
+def to_values(batch: pa.RecordBatch) -> list[list[Any]]:
+    """Return the columns of a record batch as lists; one bad value fails as in ``to_rows``."""
+    return [_values(column) for column in batch.columns]
+
+
+def rows_of(names: Sequence[str], columns: Sequence[list[Any]]) -> list[Row]:
+    """Return columns as rows."""
+    return _dict_builder(tuple(names))(*columns)
 
 
 def readable_rows(batch: pa.RecordBatch) -> list[Row | UnreadableValue]:

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -28,6 +29,7 @@ from penstock.engine.monitor import Monitor
 from penstock.engine.placing import Placing
 from penstock.engine.planning import Planning
 from penstock.engine.progress import Progress
+from penstock.engine.regrouping import Regrouping
 from penstock.engine.session import configure
 from penstock.engine.setting import Setting
 from penstock.engine.shedding import Shedding
@@ -40,10 +42,9 @@ from penstock.errors import PenstockError, QueryError
 from penstock.journal.events import BatchSkipped, FaultSeen, KnownEvent
 from penstock.journal.writer import JournalWriter
 from penstock.sinks.filesystem import HadoopFiles
-from penstock.topology.components import components
 from penstock.topology.dag import Topology
 from penstock.topology.jobs import Job, dry_operators, jobs
-from penstock.topology.operators import Compute, Operator, Output
+from penstock.topology.operators import Compute, Operator, Output, PythonOperator
 
 
 class StopRequested(Exception):
@@ -62,7 +63,6 @@ class Runner:
         journal: JournalWriter,
     ) -> None:
         self.topology = topology
-        self.jobs = jobs(topology)
         self.checkpoint = checkpoint
         self._context = spark.sparkContext
         self._setting = setting
@@ -81,8 +81,13 @@ class Runner:
             setting.placement,
             self._metrics.report,
         )
-        self._placing = Placing(
-            setting.placement, topology, components(topology), record.placement if record else {}
+        windowed = self._windowing.operators
+        self.regrouping = Regrouping(
+            topology,
+            setting.optimiser,
+            frozenset(name for name, each in windowed.items() if each.keyed is not None),
+            record.plan if record else {},
+            [each.consolidate.name for each in windowed.values() if each.is_combined],
         )
         self.admitting = Admitting(
             spark,
@@ -92,16 +97,7 @@ class Runner:
         )
         self._keyed = KeyedStates(topology, files, checkpoint.path, record, setting.placement)
         self._shedding = Shedding(topology, files, checkpoint, setting.intake, setting.clock)
-        self._compiler = Compiler(
-            topology,
-            self._placing,
-            self._metrics.report,
-            self._tables,
-            self._windowing.operators,
-            StateHome(checkpoint.path, checkpoint.query_id),
-            self._keyed.routes,
-            self._shedding,
-        )
+        self._set_shape(record.placement if record else {})
         self._turns = max(job.round for job in self.jobs) + 1
         self._dry: frozenset[str] = frozenset()
         self._is_first = True
@@ -115,9 +111,7 @@ class Runner:
         self._threads: set[int] = set()
         self.failure: PenstockError | None = None
         self.progress: Callable[[], Progress | None] = lambda: None
-        self.planning = Planning(
-            self._context, setting, self._compiler.components, journal.write, record
-        )
+        self.planning = Planning(self._context, setting, topology, journal.write, record)
         self.monitor = Monitor(
             topology,
             self.jobs,
@@ -183,11 +177,13 @@ class Runner:
         if not self._configured:
             configure(df.sparkSession)
             self._configured = True
-        plan = self.planning.plan(self._windowing.committed)
+        self._regroup(batch_id)
+        grouped = self.regrouping.components
+        plan = self.planning.plan(self._windowing.committed, grouped, self.regrouping.pinned)
         self._set_exchanges(df.sparkSession, plan.slots)
         self._context.setLocalProperty(BATCH_PROPERTY, self._tag(batch_id))
         self._shedding.begin(batch_id)
-        self._keyed.begin(self._context, batch_id, plan)
+        self._keyed.begin(self._context, batch_id, plan, grouped)
         compilation = self._compiler.begin(df, plan)
         self._dry = frozenset()
         try:
@@ -217,6 +213,7 @@ class Runner:
                 self._windowing.events(batch_id, measured),
                 self._keyed.events(batch_id),
                 self._intake_events(batch_id),
+                self._plan_events(),
             ),
         )
         self._reached(Step.PLAN, batch_id)
@@ -327,10 +324,77 @@ class Runner:
             keyed=self._keyed.states(),
             policy=self.planning.loop.state,
             admission=self.admitting.learnt(),
+            plan=self.regrouping.to_json(),
         )
         self.checkpoint.log.commit(record)
         self._keyed.has_committed(batch_id)
         self._windowing.has_committed(batch_id, has_time=has_time)
+
+    def _regroup(self, batch_id: int) -> None:
+        """Let a plan take effect that was asked for: the batch before is whole, this one not begun.
+
+        So the same windows are open for all rows, wherever they are (Enorm, section 6.2).
+        """
+        change = self.regrouping.due()
+        if change is None:
+            return
+        affected = [self._windowing.operators[name] for name in change.windows]
+        if any(operator.is_handed_over for operator in affected):
+            return  # not merged yet
+        if change.strategy == "disruptive" and affected and not change.is_handed_over:
+            for operator in affected:  # merged when this batch is committed; the next one waits
+                operator.is_handed_over = True
+            self.regrouping.is_handing_over()
+            return
+        started = time.perf_counter()
+        for operator in affected:
+            operator.wait()
+        if change.strategy == "smooth":
+            for operator in affected:
+                operator.change_smoothly(stayed=change.before.stays(operator.compute))
+        for component in change.repartitioned:
+            self._keyed.rebalance(component, change.after)
+        opened = {
+            each.consolidate.name: each.compute.panes.start_micros(each.state.closed)
+            for each in self._windowing.operators.values()
+        }
+        self.regrouping.adopt(change)
+        self._set_shape(self._placing.states())
+        self.monitor.jobs = self.jobs
+        self.regrouping.tell(change, batch_id, opened, time.perf_counter() - started)
+
+    def _set_shape(self, learnt: Mapping[str, Any]) -> None:
+        """Prepare what follows from how operators are grouped."""
+        grouped = self.regrouping.components
+        self.jobs = jobs(self.topology, grouped)
+        self._placing = Placing(self._setting.placement, self.topology, grouped, learnt)
+        self._compiler = Compiler(
+            grouped,
+            self._placing,
+            self._metrics.report,
+            self._tables,
+            self._windowing.operators,
+            StateHome(self.checkpoint.path, self.checkpoint.query_id),
+            self._keyed.routes,
+            self._shedding,
+        )
+        for name, operator in self._windowing.operators.items():
+            compute = operator.compute
+            is_free = compute.fuse and compute.component is None
+            operator.follow(
+                "split" if grouped.is_split(compute) else "combined",
+                is_weighed=is_free
+                and bool(self._setting.optimiser.period)
+                and not grouped.is_complete(compute)
+                and not isinstance(grouped.of(name).entrance, PythonOperator),
+            )
+
+    def _plan_events(self) -> Iterator[KnownEvent]:
+        """Tell how the plan changed, and weigh it against others."""
+        seen = self.monitor.last
+        assert seen is not None
+        interval = max(self._setting.trigger_seconds or 0.0, seen.batch_seconds)
+        yield from self.regrouping.events(seen, self._windowing, interval, self._keyed.state_bytes)
 
     def _compaction_failed(self, detail: str) -> None:
         latest = self.checkpoint.log.latest

@@ -10,6 +10,7 @@ from penstock.elasticity.intake import Intake
 from penstock.engine.slots import Slots
 from penstock.engine.steps import OnStep
 from penstock.placement.placement import Placement
+from penstock.topology.optimiser import Optimiser
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +24,4 @@ class Setting:
     clock: Callable[[], float]
     on_step: OnStep | None = None
     intake: Intake = field(default_factory=Intake)
+    optimiser: Optimiser = field(default_factory=Optimiser)

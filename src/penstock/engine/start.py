@@ -27,6 +27,7 @@ from penstock.journal.writer import JournalWriter
 from penstock.shipping import ship_package
 from penstock.sinks.filesystem import HadoopFiles
 from penstock.topology.compatibility import Fingerprint
+from penstock.topology.components import Components
 from penstock.topology.dag import Topology
 from penstock.topology.explain import explain
 from penstock.topology.operators import Compute, Source
@@ -68,7 +69,7 @@ def start(
             QueryStarted(
                 query_id=opened.query_id,
                 name=name or "penstock",
-                topology=explain(topology),
+                topology=explain(Components(topology)),
                 penstock_version=__version__,
                 spark_version=spark_version(),
                 slots=setting.slots.available(spark.sparkContext),

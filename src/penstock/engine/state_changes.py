@@ -53,7 +53,7 @@ def _piece(
 def _keys(hand: KeysAtHand, changes: list[Change], shape: PieceShape) -> pa.RecordBatch:
     """Return the keys of what changed: from a row, or from the state where there is no row."""
     assert hand.found is not None
-    of_rows = hand.batch.select(shape.keys.names)
+    of_rows = hand.key_columns(shape.keys.names)
     stored = shape.keys_of(hand.found)
     plain = pa.schema([pa.field(each.name, each.type) for each in shape.keys])
     both = joined([_as(of_rows, plain), _as(stored, plain)], plain)

@@ -6,7 +6,7 @@ The step itself is made once for all batches; this travels in a local property o
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from penstock.engine.state_manifest import Manifest
@@ -16,13 +16,17 @@ from penstock.engine.state_manifest import Manifest
 class Orders:
     """What changes from batch to batch for a step that is made once.
 
-    ``timers`` are, for every group, a time before which no timer of it comes.
+    ``timers`` are, for every group, a time before which no timer of it comes. ``owners`` are the
+    tasks of the groups where rows are already with their key when they come: no row then says which
+    groups have timers, and the task, whose number is ``task``, has to know.
     """
 
     batch: int
     watermark_micros: int | None
     manifest: Manifest
     timers: tuple[int | None, ...]
+    owners: tuple[int, ...] | None = None
+    task: int = 0
 
     def to_json(self) -> str:
         """Write them as JSON."""
@@ -31,6 +35,7 @@ class Orders:
             "watermark": self.watermark_micros,
             "files": self.manifest.to_json(),
             "timers": self.timers,
+            "owners": self.owners,
         }
         return json.dumps(document, separators=(",", ":"))
 
@@ -39,13 +44,26 @@ class Orders:
         """Read what ``to_json`` wrote."""
         document = json.loads(text)
         manifest = Manifest.from_json(document["files"])
-        return cls(document["batch"], document["watermark"], manifest, tuple(document["timers"]))
+        owners = document["owners"]
+        return cls(
+            document["batch"],
+            document["watermark"],
+            manifest,
+            tuple(document["timers"]),
+            None if owners is None else tuple(owners),
+        )
 
     def is_due(self, group: int) -> bool:
         """Whether timers of a group may have come."""
         timer = self.timers[group]
         mark = self.watermark_micros
         return timer is not None and mark is not None and timer <= mark
+
+    @property
+    def due_here(self) -> list[int]:
+        """The groups of this task of which timers may have come, where it has to know by itself."""
+        owners = self.owners or ()
+        return [g for g, owner in enumerate(owners) if owner == self.task and self.is_due(g)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,4 +81,5 @@ class OrdersOfTask:
         if context is None or text is None:
             raise RuntimeError("the task came without the orders of its batch")
         # Spark counts attempts from 0 again after a restart, when one of before may still be at it.
-        return Orders.from_json(text), uuid4().int >> 64
+        orders = replace(Orders.from_json(text), task=context.partitionId())
+        return orders, uuid4().int >> 64

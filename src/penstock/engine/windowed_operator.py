@@ -29,7 +29,13 @@ from penstock.windows.compaction import compaction
 from penstock.windows.consolidation import ClosingPlan
 from penstock.windows.ladder_costs import Sizes
 from penstock.windows.segments import Segment
-from penstock.windows.sharing import BatchPartials, SharingDecision, SharingRule
+from penstock.windows.sharing import (
+    BatchPartials,
+    Mode,
+    SharingDecision,
+    SharingRule,
+    SharingState,
+)
 
 _DELTA, _KEPT, _COMPACTED, _KINDS = 0, 1, 2, 3
 
@@ -69,6 +75,9 @@ class WindowedOperator:
         self._session: SparkSession | None = None
         self.keyed = keyed
         self.splits = splits
+        self._is_weighed = False
+        self.is_handed_over = False
+        self._smooth: tuple[int, bool] | None = None
         self._plans = ClosingPlans(
             self._panes, crossings=self._crossings, invertible=compute.aggregation.invertible
         )
@@ -85,23 +94,67 @@ class WindowedOperator:
         return isinstance(self.compute.aggregation, PreferenceAggregation)
 
     @property
-    def is_split(self) -> bool:
-        """Whether partials are made where the rows are, with no exchange."""
-        return self.state.sharing.mode == "split"
+    def is_combined(self) -> bool:
+        """Whether rows of a key are brought together before partials are made of them."""
+        return self.state.sharing.mode == "combined"
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether windows that were open when the plan changed are still computed as before it."""
+        return self._smooth is not None and self.state.closed < self._smooth[0]
+
+    @property
+    def reads_per_partial(self) -> float:
+        """How often a partial is read, as windows are planned."""
+        return self._plans.reads_per_partial
+
+    def follow(self, mode: Mode, *, is_weighed: bool) -> None:
+        """Take in how the plan has its partials made, and whether the two ways are weighed."""
+        self._is_weighed = is_weighed and self.keyed is None and not self.is_preference
+        sharing = self.state.sharing
+        if sharing.mode != mode:
+            sharing = SharingState(mode, learned=sharing.learned)
+            self.state = self.next_state = replace(self.state, sharing=sharing)
+
+    def change_smoothly(self, *, stayed: bool) -> None:
+        """Compute the windows that have begun as before: rows ``stayed`` where they were, or not.
+
+        The panes from the next window on are computed as the plan has it now.
+        """
+        stored = max((segment.end for segment in self.state.segments), default=0)
+        newest = max(stored, self.state.closed)
+        if self.keyed is None and self.splits is None and self.partials.are_points:
+            self._smooth = self._panes.next_start(newest), stayed
+
+    @property
+    def hands_over(self) -> bool:
+        """Whether all partials must be merged before the next batch begins."""
+        return self.is_handed_over or (self.keyed is not None and self.keyed.hands_over)
+
+    def wait(self) -> None:
+        """Wait until partials that have to be merged before the next batch are."""
+        self._compactor.wait()
 
     def frame_of(
-        self, df: DataFrame, tasks: int, *, ordered: bool, partitions: int | None = None
+        self,
+        df: DataFrame,
+        tasks: int,
+        *,
+        ordered: bool,
+        partitions: int | None = None,
+        stays: bool = True,
     ) -> PartialFrame:
         """Return the partials of a batch's rows, to be written by ``write``.
 
         ``tasks`` is how many make them where rows move; ``ordered`` says whether a partition that
         is computed again has its rows in the same order. ``partitions`` is how many there are.
+        Where rows don't stay, those of a key are brought together by an exchange.
         """
         if self.splits is not None:
             place = self.splits.placing(tasks, partitions=partitions, ordered=ordered)
             self.frame = self.partials.placed(df, self.state.closed, place)
         elif self.keyed is None:
-            self.frame = self.partials.of(df, self.state.closed, is_split=self.is_split)
+            self.frame = self._own_frame(df, stays)
         else:
             self._compactor.wait()  # a group that moves disruptively is handed over first
             self.frame = self.keyed.frame_of(
@@ -109,6 +162,15 @@ class WindowedOperator:
             )
         self._is_counted = False
         return self.frame
+
+    def _own_frame(self, df: DataFrame, stays: bool) -> PartialFrame:
+        closed = self.state.closed
+        if not self.is_changing:
+            self._smooth = None
+            return self.partials.of(df, closed, is_split=stays)
+        assert self._smooth is not None
+        boundary, stayed = self._smooth
+        return self.partials.changing(df, closed, boundary, was_split=stayed, is_split=stays)
 
     def learn(self, tallies: Mapping[str, Sequence[Tally]], tasks: int, batch: BatchTime) -> None:
         """Take in what the keys and panes of a batch cost, and decide which go elsewhere."""
@@ -183,7 +245,9 @@ class WindowedOperator:
         self._written &= live | running
         self.state = self.next_state
         self.frame, self._is_counted = None, False
-        hands_over = self.keyed is not None and self.keyed.hands_over
+        hands_over = self.hands_over
+        if not self._compactor.is_busy:
+            self.is_handed_over = False
         if (has_time or hands_over) and self._session is not None and not self._compactor.is_busy:
             runs = sum(segment.is_delta for segment in self.state.segments)
             whole = {"fan": max(2, runs), "max_runs": 1} if hands_over else {}
@@ -200,23 +264,26 @@ class WindowedOperator:
                 self._written.add(number)
                 self._compactor.start(self._session, plan, number, awaited=hands_over)
 
-    def observe(self, batch_id: int, times: JobTimes) -> SharingDecision | None:
-        """Weigh split against combined by what a batch showed; the next one runs as decided."""
+    def observe(self, times: JobTimes) -> SharingDecision | None:
+        """Weigh split against combined by what a batch showed; the plan has to follow."""
         counts = self.counts
-        if not times.tasks or self.keyed is not None or self.is_preference:
+        if not times.tasks or not self._is_weighed or self.is_changing:
             return None
-        combined = None if self.is_split else counts.partials
+        is_split = self.state.sharing.mode == "split"
+        combined = None if is_split else counts.partials
         # A block that is kept has each key once.
         keys = Sizes.measured(self.state.segments).keys
         batch = BatchPartials(
             rows=counts.rows,
             tasks=times.tasks,
-            task_partials=counts.partials if self.is_split else times.exchanged_rows,
+            task_partials=counts.partials if is_split else times.exchanged_rows,
             combined_partials=combined,
             reads=self._plans.reads_per_partial,
             pane_keys=None if keys is None else keys * (counts.end - counts.first),
         )
+        mode = self.state.sharing.mode
         sharing, decision = self._sharing.observe(self.state.sharing, batch)
+        sharing = replace(sharing, mode=mode)  # it is another one when the plan is
         self.state = self.next_state = replace(self.state, sharing=sharing)
         return decision
 

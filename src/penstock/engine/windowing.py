@@ -27,6 +27,7 @@ from penstock.topology.dag import Topology
 from penstock.topology.jobs import rounds
 from penstock.topology.operators import Compute, Consolidate, LateRows, Process, Source
 from penstock.windows.marks import advance_all, lowest, restarted
+from penstock.windows.sharing import SharingDecision
 from penstock.windows.watermark import Mark, Seen
 
 
@@ -78,6 +79,7 @@ class Windowing:
             )
             for compute in topology.computes
         }
+        self.decided: dict[str, SharingDecision] = {}
         self._before = {
             operator.name: self._sources_before(operator.name)
             for operator in topology
@@ -179,12 +181,18 @@ class Windowing:
             operator.committed(batch_id, has_time=has_time)
 
     def events(self, batch_id: int, measured: Measured) -> Iterator[KnownEvent]:
-        """Weigh how windows are formed by what the batch showed; yield what the journal keeps."""
+        """Weigh how windows are formed by what the batch showed; yield what the journal keeps.
+
+        What was weighed is in ``decided`` until the next batch.
+        """
+        self.decided = {}
         for name, operator in self.operators.items():
             shown = operator.consolidate.name
             yield from operator.events(batch_id, measured.spark_counts.get(shown, 0))
             yield from operator.skylines(batch_id, measured.tallies.get(shown, ()))
-            decision = operator.observe(batch_id, measured.jobs.get(name, JobTimes()))
+            decision = operator.observe(measured.jobs.get(name, JobTimes()))
+            if decision is not None:
+                self.decided[shown] = decision
             if decision is not None and decision.is_switch:
                 yield WindowPlanChanged(batch_id, shown, decision.mode, decision.reason)
 

@@ -176,6 +176,14 @@ class KeyGroups:
         moves = _net(resizing.moves, found.moves)
         return replace(state, table=found.table, uneven=0), KeyGroupDecision(moves, reason)
 
+    def rebalanced(self, state: KeyGroupState) -> tuple[KeyGroupState, KeyGroupDecision]:
+        """Move groups now, as far as their loads ask for it, however even tasks have been."""
+        found = rebalanced(state.table, state.loads, limit=state.table.groups)
+        if not state.is_measured or not found.moves:
+            return state, KeyGroupDecision()
+        reason = _reason(task_loads(state.table, state.loads), found.moves)
+        return replace(state, table=found.table, uneven=0), KeyGroupDecision(found.moves, reason)
+
     def _is_uneven(self, table: GroupTable, loads: tuple[float, ...]) -> bool:
         of_task = task_loads(table, loads)
         return max(of_task) > (1 + self.imbalance) * fsum(of_task) / table.tasks

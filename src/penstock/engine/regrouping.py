@@ -1,0 +1,308 @@
+"""Which grouping the next micro-batch runs with: asked for by the user, or found better."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from penstock.elasticity.observation import Observation
+from penstock.engine.windowing import Windowing
+from penstock.journal.events import KnownEvent, PlanChanged, PlanWeighed
+from penstock.topology.adaptation import (
+    Adapted,
+    Combine,
+    Operation,
+    RePartition,
+    Split,
+    Strategy,
+    adapted,
+    check_plan,
+    chosen_strategy,
+    most_disruptive,
+    plan_problem,
+)
+from penstock.topology.components import Components
+from penstock.topology.dag import Topology
+from penstock.topology.fusion_baseline import baseline
+from penstock.topology.fusion_rules import (
+    SCORES,
+    TopologyJob,
+    first_grouping,
+    named,
+    single_grouping,
+)
+from penstock.topology.grouping import Grouping
+from penstock.topology.optimiser import Optimiser
+from penstock.topology.plan_costs import Load, Prices, skew_name
+from penstock.topology.replanning import Votes, weighed
+from penstock.windows.sharing import SharingDecision
+
+_LEARNING = 0.3  # the weight of one batch in what is known of skew
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A plan that takes the place of another from a micro-batch on.
+
+    ``repartitioned`` are components whose key groups are shared out anew. ``is_handed_over`` says
+    that what a disruptive change has to merge first is being merged.
+    """
+
+    before: Components
+    after: Components
+    pinned: Mapping[str, int]
+    operations: tuple[str, ...]
+    strategy: Strategy
+    reason: str
+    repartitioned: tuple[str, ...] = ()
+    is_handed_over: bool = False
+
+    @property
+    def windows(self) -> tuple[str, ...]:
+        """The compute operators whose partials are made another way than before."""
+        return tuple(
+            compute.name
+            for compute in self.before.topology.computes
+            if self.before.stays(compute) != self.after.stays(compute)
+            or self.before.is_complete(compute) != self.after.is_complete(compute)
+        )
+
+
+class Regrouping:
+    """Keeps the grouping, takes what is asked for, and weighs it every period."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        optimiser: Optimiser,
+        moving: frozenset[str],
+        known: Mapping[str, Any],
+        combined: Sequence[str] = (),
+    ) -> None:
+        self._optimiser = optimiser
+        self._lock = threading.Lock()
+        self._asked: Change | None = None
+        self._told: list[PlanChanged] = []
+        self._batches = 0
+        self._loads: list[Load] = []
+        self._votes = Votes()
+        self._skew: dict[str, float] = {}
+        self.pinned: dict[str, int] = {}
+        self.components = _first(topology, optimiser, moving)
+        check_plan(self.components)
+        self._restore(known, combined)
+
+    def ask(
+        self, operations: Sequence[Operation], strategy: Strategy | None, reason: str
+    ) -> tuple[str, ...]:
+        """Let operations take effect between two micro-batches; raises where they can't.
+
+        Returns what they come down to. What was asked for before and has not taken effect yet
+        stays asked for.
+        """
+        with self._lock:
+            start = self._asked.after if self._asked else self.components
+            pinned = self._asked.pinned if self._asked else self.pinned
+            found = adapted(start, operations, pinned)
+            how = chosen_strategy(found, strategy, self._optimiser.strategy)
+            if found.operations:
+                self._asked = self._change(found, how, reason)
+            return tuple(str(each) for each in found.operations)
+
+    def due(self) -> Change | None:
+        """Return the change that the next batch begins with, None where there is none."""
+        with self._lock:
+            return self._asked
+
+    def is_handing_over(self) -> None:
+        """Note that what a disruptive change has to hand over is being merged."""
+        with self._lock:
+            assert self._asked is not None
+            self._asked = replace(self._asked, is_handed_over=True)
+
+    def adopt(self, change: Change) -> None:
+        """Run the next batch as a change has it."""
+        with self._lock:
+            self.components, self.pinned = change.after, dict(change.pinned)
+            later = self._asked
+            if later is None or later is change:
+                self._asked = None
+            else:  # asked for while this one took effect: it goes on from here
+                rest = later.operations[len(change.operations) :]
+                self._asked = replace(later, before=change.after, operations=rest)
+            self._loads, self._batches = [], 0
+
+    def tell(
+        self, change: Change, batch_id: int, opened: Mapping[str, int | None], pause_seconds: float
+    ) -> None:
+        """Journal a change when the batch that began with it is done."""
+        members = {
+            component.name: tuple(op.name for op in component.operators)
+            for component in change.after
+        }
+        self._told.append(
+            PlanChanged(
+                batch_id,
+                change.operations,
+                change.strategy,
+                members,
+                opened,
+                pause_seconds,
+                change.reason,
+            )
+        )
+
+    def events(
+        self,
+        seen: Observation,
+        windowing: Windowing,
+        batch_seconds: float,
+        state_bytes: Mapping[str, int],
+    ) -> Iterator[KnownEvent]:
+        """Take in what a batch showed, weigh the plan where it is time, and tell of both."""
+        told, self._told = self._told, []
+        yield from told
+        if not self._optimiser.period:
+            return
+        self._note_skew(seen)
+        for windows, decision in windowing.decided.items():
+            yield self._shared(seen.batch_id, windows, decision, batch_seconds)
+        self._loads.append(self._load(seen, windowing))
+        self._batches += 1
+        if self._batches < self._optimiser.period or self.due() is not None:
+            return
+        self._batches = 0
+        loads, self._loads = self._loads, []
+        if self._optimiser.score in SCORES:
+            yield self._weighed(seen.batch_id, _mean(loads), batch_seconds, state_bytes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Write it as plain JSON values."""
+        return {
+            "score": self._optimiser.score,
+            "homes": self.components.grouping.to_json(),
+            "pinned": dict(self.pinned),
+            "skew": {name: round(skew, 6) for name, skew in self._skew.items()},
+        }
+
+    def _weighed(
+        self, batch_id: int, load: Load, batch_seconds: float, state_bytes: Mapping[str, int]
+    ) -> PlanWeighed:
+        found, self._votes = weighed(
+            self.components,
+            load,
+            self._optimiser,
+            batch_seconds=batch_seconds,
+            state_bytes=state_bytes,
+            votes=self._votes,
+        )
+        if found.is_adopted:
+            self.ask(found.operations, None, found.reason)
+        return PlanWeighed(
+            batch_id,
+            tuple(str(each) for each in found.operations),
+            found.cost_seconds,
+            found.other_cost_seconds,
+            found.change_seconds,
+            found.gain_seconds,
+            found.is_adopted,
+            found.reason,
+        )
+
+    def _shared(
+        self, batch_id: int, windows: str, decision: SharingDecision, batch_seconds: float
+    ) -> PlanWeighed:
+        """Let windows be split or combined as was weighed; prices of rows are those of plans."""
+        price = Prices().exchanged_row
+        split, combined = decision.cost_split * price, decision.cost_combined * price
+        is_split = (decision.mode == "split") != decision.is_switch
+        now, other = (split, combined) if is_split else (combined, split)
+        step: Operation = Combine(windows) if is_split else Split(windows)
+        operations: tuple[str, ...] = (str(step),)
+        if decision.is_switch:
+            operations = self.ask((step,), None, decision.reason)
+        gain = (now - other) * self._optimiser.horizon_seconds / max(batch_seconds, 1e-3)
+        return PlanWeighed(
+            batch_id, operations, now, other, 0.0, gain, decision.is_switch, decision.reason
+        )
+
+    def _load(self, seen: Observation, windowing: Windowing) -> Load:
+        return Load(
+            rows_out={each.name: float(each.rows_out) for each in seen.operators},
+            busy_seconds={each.name: each.busy_seconds for each in seen.operators},
+            slots=seen.used_slots or seen.slots,
+            partials={name: float(op.counts.partials) for name, op in windowing.operators.items()},
+            reads={name: op.reads_per_partial for name, op in windowing.operators.items()},
+            skew=dict(self._skew),
+        )
+
+    def _note_skew(self, seen: Observation) -> None:
+        """Learn how uneven the tasks of components are whose rows go by their keys."""
+        of = {each.name: each for each in seen.operators}
+        for component in self.components:
+            entrance = of.get(component.entrance.name)
+            if not component.attributes or entrance is None or entrance.tasks < 2:
+                continue
+            if entrance.mean_task_seconds > 0:
+                skew = entrance.slowest_task_seconds / entrance.mean_task_seconds
+                name = skew_name(component)
+                before = self._skew.get(name, skew)
+                self._skew[name] = before + _LEARNING * (skew - before)
+
+    def _change(self, found: Adapted, strategy: Strategy, reason: str) -> Change:
+        after, said = found.components, tuple(str(each) for each in found.operations)
+        anew = tuple(each.component for each in found.operations if isinstance(each, RePartition))
+        if self._asked is not None:  # both take effect together
+            said, anew = (*self._asked.operations, *said), (*self._asked.repartitioned, *anew)
+            strategy = most_disruptive((self._asked.strategy, strategy))
+        there = tuple(name for name in dict.fromkeys(anew) if name in after)
+        return Change(self.components, after, found.pinned, said, strategy, reason, there)
+
+    def _restore(self, known: Mapping[str, Any], combined: Sequence[str]) -> None:
+        """Go on with the grouping that was committed, where it still fits the topology."""
+        with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
+            self._skew = {str(k): float(v) for k, v in known["skew"].items()}
+        with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError, StopIteration):
+            grouping = Grouping.from_json(known["homes"])
+            wanted = self.components.grouping.homes
+            if known["score"] != self._optimiser.score or set(grouping.homes) != set(wanted):
+                return
+            found = self.components.regrouped({name: grouping.homes[name] for name in wanted})
+            if plan_problem(found) is None:
+                self.components = found
+                pins = {str(k): int(v) for k, v in known["pinned"].items()}
+                self.pinned = {k: v for k, v in pins.items() if k in found}
+            return
+        for windows in combined:  # a checkpoint from before groupings were kept
+            self.components = adapted(self.components, (Combine(windows),)).components
+
+
+def _first(topology: Topology, optimiser: Optimiser, moving: frozenset[str]) -> Components:
+    job = TopologyJob(topology, moving=moving)
+    if optimiser.score == "none":
+        grouping = single_grouping(job)
+    elif optimiser.score == "baseline":
+        grouping = named(job, baseline(job, 0))
+    else:
+        grouping = first_grouping(job, SCORES[optimiser.score])
+    return Components(topology, grouping, moving)
+
+
+def _mean(loads: Sequence[Load]) -> Load:
+    """Return what batches showed on average."""
+    last, count = loads[-1], len(loads)
+
+    def mean(maps: Sequence[Mapping[str, float]]) -> dict[str, float]:
+        names = {name for each in maps for name in each}
+        return {name: sum(each.get(name, 0.0) for each in maps) / count for name in names}
+
+    return replace(
+        last,
+        rows_out=mean([each.rows_out for each in loads]),
+        busy_seconds=mean([each.busy_seconds for each in loads]),
+        partials=mean([each.partials for each in loads]),
+        reads=mean([each.reads for each in loads]),
+    )
