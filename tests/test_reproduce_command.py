@@ -29,7 +29,7 @@ def refusal(result: Result) -> str:
 
 
 def test_a_table_for_people_and_files(tmp_path: Path) -> None:
-    result = run("enorm", "--out", str(tmp_path / "figures"))
+    result = run("enorm", "--quick", "--out", str(tmp_path / "figures"))
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     (row,) = [line for line in lines if "an hour: efficient" in line]
@@ -40,18 +40,30 @@ def test_a_table_for_people_and_files(tmp_path: Path) -> None:
     assert max(len(line) for line in lines) <= 80
     names = {file.name for file in (tmp_path / "figures").iterdir()}
     assert names == {
-        "enorm_consolidation.csv",
+        *(f"{each}.csv" for each in ENORM_TABLES),
         *(f"{each}.csv" for each in ENORM_FIGURES),
         *(f"{each}.png" for each in ENORM_FIGURES),
     }
 
 
-ENORM_FIGURES = ("enorm_fig_7_hour", "enorm_fig_7_day", "enorm_fig_9_windows")
+ENORM_TABLES = (
+    "enorm_consolidation",
+    "enorm_components",
+    "enorm_communication",
+    "enorm_subset_sizes",
+)
+ENORM_FIGURES = (
+    "enorm_fig_7_hour",
+    "enorm_fig_7_day",
+    "enorm_fig_9_windows",
+    "enorm_fig_14",
+    "enorm_fig_15",
+)
 
 
 def test_json_for_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    result = run("enorm", "--json")
+    result = run("enorm", "--quick", "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert found["paper"] == "enorm"
