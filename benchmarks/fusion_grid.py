@@ -1,0 +1,89 @@
+"""Split beside combined windows over a grid, and what the cost model would have chosen."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from fusion_rows import Nowhere, batch_seconds, read, write_batches
+from pyspark.sql import SparkSession
+
+import penstock as ps
+from penstock import journal
+from penstock.journal.events import PlanWeighed
+
+KEYS = (100, 10_000, 200_000)
+ROWS = (50_000, 400_000)
+OVERLAPS = (1, 10)
+PANES = (1, 5)
+FILES, BATCHES, WARM_UP_BATCHES = 8, 11, 3
+TOLERANCE = 1.05
+
+
+def one(
+    spark: SparkSession, where: Path, name: str, overlap: int, *, is_split: bool
+) -> tuple[float, list[PlanWeighed]]:
+    """Run one way; return the median batch and what the cost model said."""
+    s = ps.Stream.read(read(spark, where / "in", FILES), time="ts", watermark="1 second")
+    spec = ps.tumbling("1 minute") if overlap == 1 else ps.sliding(f"{overlap} minutes", "1 minute")
+    windows = s.group_by("key").window(spec)
+    made = windows.aggregate(n=ps.count(), total=ps.sum("value"), name="windows", fuse=is_split)
+    query = ps.run(
+        made.to(Nowhere()), checkpoint=where / name, available_now=True, slots=ps.LocalSlots(max=4)
+    )
+    query.await_termination()
+    bodies = [event.body for event in journal.read(query.journal_dir)]
+    weighed = [body for body in bodies if isinstance(body, PlanWeighed) and "windows" in str(body)]
+    return statistics.median(batch_seconds(query)[WARM_UP_BATCHES:]), weighed
+
+
+def cell(
+    spark: SparkSession, keys: int, rows: int, overlap: int, panes: int, turns: int
+) -> dict[str, Any]:
+    """Measure both ways, by turns."""
+    where = Path(tempfile.mkdtemp(prefix="penstock-bench-"))
+    try:
+        sizes = [rows] * BATCHES
+        write_batches(where / "in", sizes, keys, files=FILES, event_seconds=60.0 * panes)
+        split, combined, weighed = [], [], []
+        for turn in range(turns):
+            median, told = one(spark, where, f"split-{turn}", overlap, is_split=True)
+            split.append(median)
+            weighed += told
+            median, _ = one(spark, where, f"combined-{turn}", overlap, is_split=False)
+            combined.append(median)
+    finally:
+        shutil.rmtree(where, ignore_errors=True)
+    told_last = weighed[-1]
+    is_split = told_last.cost_seconds <= told_last.other_cost_seconds
+    times = {"split": statistics.median(split), "combined": statistics.median(combined)}
+    chosen = "split" if is_split else "combined"
+    other = "combined" if is_split else "split"
+    return {
+        "keys": keys,
+        "rows": rows,
+        "overlap": overlap,
+        "panes": panes,
+        "split_seconds": times["split"],
+        "combined_seconds": times["combined"],
+        "chosen": chosen,
+        "is_right": times[chosen] <= TOLERANCE * times[other],
+        "is_faster": times[chosen] <= times[other],
+    }
+
+
+def measure(spark: SparkSession, *, quick: bool) -> list[dict[str, Any]]:
+    """Go through the grid."""
+    grid = list(itertools.product(KEYS, ROWS, OVERLAPS, PANES))
+    if quick:
+        grid = [(100, 20_000, 1, 1), (20_000, 20_000, 10, 1)]
+    found = []
+    for number, each in enumerate(grid, start=1):
+        found.append(cell(spark, *each, turns=1))
+        print(f"{number} of {len(grid)}: {found[-1]}", file=sys.stderr, flush=True)
+    return found
