@@ -33,6 +33,7 @@ def main(master: str, packages: str, where: str) -> None:
         spark__executor__cores="1",
         spark__executor__extraJavaOptions="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     )
+    until(lambda: executors(spark) == 3)  # a standalone cluster begins with all it has
     slots = ps.ExecutorSlots(min=1, max=3)
     scaler = ps.autoscale(spark, policy=ByRows(), slots=slots, journal=f"{where}/journal")
     light = rows_every_second(spark, 1).writeStream.format("noop").queryName("light")
