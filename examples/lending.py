@@ -196,8 +196,9 @@ if __name__ == "__main__":
     print(query.explain())
     while query.is_active and not query.status().batch_id:
         time.sleep(0.1)
-    # Let partial results be made wherever loans are, and be merged by another component.
-    query.adapt(ps.Split("area_interest"), ps.Split("area_approval"))
+    if query.is_active:
+        # Let partial results be made wherever loans are, and be merged by another component.
+        query.adapt(ps.Split("area_interest"), ps.Split("area_approval"))
     query.await_termination()
     tell(query)
     show(session)

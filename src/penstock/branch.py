@@ -35,7 +35,7 @@ class Branch:
 
     def _leave(self) -> None:
         """Forget that this branch goes on from its parents: another one takes its place."""
-        for parent in () if self._children else self._parents:
+        for parent in self._parents:
             if self in parent._children:
                 parent._children.remove(self)
 

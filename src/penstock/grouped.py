@@ -84,6 +84,7 @@ class Grouped:
         label = checks.function_label(fn, name, Process.kind)
         checks.check_function(label, fn, on_error)
         checks.check_process(label, stream.schema, self._keys, groups)
+        fusion_checks.check_fuse(label, fuse)
         kept = parse_schema(label, state)
         struct = parse_schema(label, schema)
         keys = StructType([stream.schema[key] for key in self._keys])
@@ -136,6 +137,7 @@ class Windowed:
         """
         window_checks.check_name(name)
         label = label_of(name, "windows")
+        fusion_checks.check_fuse(label, fuse)
         empty = self._stream._prototype
         share = SHARE if self._spans == "split" else None
         operator = self._stream._operator
@@ -148,6 +150,7 @@ class Windowed:
     def reduce(self, aggregate: Aggregate, *, name: str | None = None, fuse: bool = True) -> Stream:
         """Aggregate every window with an ``Aggregate`` of the user's own."""
         label = label_of(name, "windows")
+        fusion_checks.check_fuse(label, fuse)
         window_checks.check_whole_rows(label, self._spans, "an aggregate of your own")
         empty = self._stream._prototype
         resolved = UserAggregation.resolve(label, aggregate, empty, self._keys)

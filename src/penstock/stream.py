@@ -29,7 +29,7 @@ from penstock.engine.session import require_classic
 from penstock.errors import TopologyError
 from penstock.grouped import Grouped, Windowed
 from penstock.sinks import Sink
-from penstock.topology.dag import check_name, label_of
+from penstock.topology.dag import label_of
 from penstock.topology.operators import (
     Consolidate,
     DeadLetters,
@@ -335,8 +335,8 @@ class Stream(Branch):
         Operators of one component run as one stage. Say it of several to force them together, or
         give one a name of its own to keep it apart. SQL always runs with what it reads.
         """
-        check_name(name)
-        fusion_checks.check_component(name, self._operator)
+        readers = [branch._operator.name for branch in self._children]
+        fusion_checks.check_component(name, self._operator, readers)
         self._leave()
         parents = self._parents
         if isinstance(self._operator, Consolidate):
@@ -360,6 +360,7 @@ class Stream(Branch):
     ) -> Stream:
         label = checks.function_label(fn, name, kind.kind)
         checks.check_function(label, fn, on_error)
+        fusion_checks.check_fuse(label, fuse)
         check_arrow(label, self.schema)
         struct = parse_schema(label, schema)
         df = prototype(self._prototype.sparkSession, struct)

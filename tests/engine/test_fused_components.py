@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -52,6 +54,20 @@ class Looking:
         self.exchanges.append(exchanges(df))
         self.plans.append(df._jdf.queryExecution().executedPlan().toString())
         self.rows += df.collect()
+
+
+class Uniting(Looking):
+    """One that reads the rows of counted users behind rows of its own, in so many partitions."""
+
+    def __init__(self, partitions: int) -> None:
+        super().__init__()
+        self._partitions = partitions
+
+    def write(self, df: DataFrame, batch_id: int) -> None:
+        before = df.sparkSession.range(0, 9, 1, self._partitions)
+        super().write(before.selectExpr("'-' AS user", "id AS n").union(df), batch_id)
+        assert "Union" in self.plans[-1]
+        self.rows = [row for row in self.rows if row.user != "-"]
 
 
 @contextmanager
@@ -265,6 +281,112 @@ def test_timers_come_in_every_operator_of_a_chain(events: Events, finish: Finish
         assert any(row.n == -1 for row in fused.rows)
 
 
+def late(key: Row, rows: list[Row], state: ps.KeyState) -> list[Row]:
+    """Say one second later how many rows a key had, by a timer."""
+    if state.timed_out:
+        n = state.value["n"]
+        state.clear()
+        return [{"user": key["user"], "n": n}]
+    state.update(n=(state.value or {"n": 0})["n"] + len(rows))
+    if state.timer is None:
+        state.set_timer(rows[-1]["ts"] + timedelta(seconds=1))
+    return []
+
+
+class TestUnions:
+    """Spark counts the tasks of a union anew, so that their numbers say nothing of keys."""
+
+    LATE: ClassVar[dict[str, Any]] = {"state": "n long", "schema": "user string, n long"}
+
+    def before(self, df: DataFrame) -> ps.Stream:
+        s = ps.Stream.read(df, time="ts", watermark="0 seconds")
+        return s.map(rated, ROW, keeps="user", name="rated")
+
+    @pytest.mark.parametrize("side", ["first", "last"])
+    def test_a_keyed_operator_behind_a_map_goes_into_a_union(
+        self, events: Events, finish: Finish, side: str
+    ) -> None:
+        looking = Looking()
+        mapped = self.before(events(3, 60))
+        keyed = mapped.group_by("user").process(late, **self.LATE, name="late", groups=8)
+        plain = mapped.select("user", "-1L AS n")
+        both = keyed.union(plain) if side == "first" else plain.union(keyed)
+        finish(both.to(looking), slots=ps.LocalSlots(max=3))
+        assert len([row for row in looking.rows if row.n == -1]) == 180
+        # The last timers are a second behind the last row, and have not come.
+        told = sum(row.n for row in looking.rows if row.n > 0)
+        assert 100 < told < 180
+
+    def test_two_that_read_one_go_into_a_union(self, events: Events, finish: Finish) -> None:
+        looking = Looking()
+        s = chain(events(3, 60), 1)
+        one, two = (
+            s.group_by("user").process(
+                running, state="n long", schema=ROW, keeps="user", name=name, groups=8
+            )
+            for name in ("one", "two")
+        )
+        finish(one.union(two).to(looking), slots=ps.LocalSlots(max=3))
+        counted = Counter(looking.rows)
+        assert len(looking.rows) == 360
+        assert set(counted.values()) == {2}
+
+    @pytest.mark.parametrize("partitions", [1, 2, 3])
+    def test_rows_may_be_united_in_the_users_own_sink(
+        self, events: Events, finish: Finish, partitions: int
+    ) -> None:
+        """Rows say which task they are in."""
+        df = events(4, 60)
+        mapped = self.before(df)
+        keyed = mapped.group_by("user").process(late, **self.LATE, name="late", groups=8)
+        uniting, looking = Uniting(partitions), Looking()
+        finish(keyed.to(uniting), slots=ps.LocalSlots(max=3))
+        mapped = self.before(df)
+        keyed = mapped.group_by("user").process(late, **self.LATE, name="late", groups=8)
+        options = {"optimiser": ps.Optimiser(score="none")}
+        finish(keyed.to(looking), checkpoint="apart", slots=ps.LocalSlots(max=3), **options)
+        assert sorted(uniting.rows) == sorted(looking.rows)
+        assert uniting.rows
+
+    def test_timers_that_no_task_knew_of_stop_the_query(
+        self, feed: Callable[..., DataFrame], finish: Finish
+    ) -> None:
+        """In the third batch the timers of all users are due, and one of three tasks has rows."""
+        start = datetime(2026, 1, 1, tzinfo=UTC)
+
+        def batch(*users: str, second: int) -> pa.Table:
+            moments = [start + timedelta(seconds=second)] * len(users)
+            return pa.table({"user": list(users), "ts": moments})
+
+        users = [f"u{n}" for n in range(12)]
+        df = feed([batch(*users, second=0), batch("u0", second=60), batch("u0", second=90)])
+
+        s = ps.Stream.read(df, time="ts", watermark="0 seconds")
+        s = s.map(lambda row: row, "user string, ts timestamp", keeps="user", name="same")
+        keyed = s.group_by("user").process(late, **self.LATE, name="late", groups=8)
+        with pytest.raises(ps.QueryError, match="timers of 'late' did not come"):
+            finish(keyed.to(Uniting(2)), slots=ps.LocalSlots(max=3))
+
+
+def test_a_list_that_a_function_wrote_into_is_set_aside(
+    feed: Callable[..., DataFrame], finish: Finish
+) -> None:
+    def spoilt(key: Row, rows: list[Row], state: ps.KeyState) -> list[Row]:
+        if key["k"] == "a":
+            rows[0]["several"].append("no number")
+        return rows
+
+    schema = "k string, several array<bigint>"
+    several = pa.array([[1], [2]], pa.list_(pa.int64()))
+    df = feed([pa.table({"k": ["a", "b"], "several": several})])
+    s = ps.Stream.read(df).group_by("k")
+    made = s.process(spoilt, state="n long", schema=schema, on_error="dead_letter", name="spoilt")
+    out, letters = ps.sinks.memory(), ps.sinks.memory()
+    finish(made.to(out), made.dead_letters().to(letters))
+    assert [(row.k, row.several) for row in out.rows()] == [("b", [2])]
+    assert [row.operator for row in letters.rows()] == ["spoilt"]
+
+
 class TestWrongPromises:
     def test_a_key_that_is_not_kept_stops_the_query(self, events: Events, finish: Finish) -> None:
         def changed(key: Row, rows: list[Row], state: ps.KeyState) -> list[Row]:
@@ -285,8 +407,11 @@ class TestWrongPromises:
         s = ps.Stream.read(events(1, 20), time="ts", watermark="5 seconds")
         s = s.map(lambda row: {**row, "user": str(row["id"])}, ROW, keeps="user", name="changing")
         s = s.group_by("user").process(running, state="n long", schema=ROW, name="p")
-        with pytest.raises(ps.OperatorError, match="declared to keep user"):
+        with pytest.raises(ps.OperatorError, match="declared to keep") as error:
             finish(s.to(ps.sinks.memory()), slots=ps.LocalSlots(max=3))
+        assert error.value.operator == "changing"
+        assert "came to 'p' with another user than they had" in str(error.value)
+        assert "dead_letter" not in str(error.value)
 
     @pytest.mark.parametrize(
         ("keeps", "schema", "problem"),
@@ -303,6 +428,31 @@ class TestWrongPromises:
         s = ps.Stream.read(events(1, 5))
         with pytest.raises(ps.TopologyError, match=problem):
             s.map(rated, schema, keeps=keeps)
+
+    @pytest.mark.parametrize("fuse", ["no", 0, None, object])
+    def test_fuse_is_yes_or_no(self, events: Events, fuse: Any) -> None:
+        s = ps.Stream.read(events(1, 5), time="ts", watermark="5 seconds")
+        keyed = s.group_by("user")
+        with pytest.raises(ps.TopologyError, match="Write fuse=False, or leave it out"):
+            s.map(rated, ROW, fuse=fuse)
+        with pytest.raises(ps.TopologyError, match="Write fuse=False, or leave it out"):
+            keyed.process(running, state="n long", schema=ROW, fuse=fuse)
+        with pytest.raises(ps.TopologyError, match="Write fuse=False, or leave it out"):
+            keyed.window(ps.tumbling("20 seconds")).aggregate(n=ps.count(), fuse=fuse)
+
+    def test_a_column_can_not_be_called_fuse(self, events: Events) -> None:
+        s = ps.Stream.read(events(1, 5), time="ts", watermark="5 seconds")
+        windows = s.group_by("user").window(ps.tumbling("20 seconds"))
+        with pytest.raises(ps.TopologyError, match="Give that column another name"):
+            windows.aggregate(n=ps.count(), fuse=ps.count())
+
+    def test_a_component_is_named_before_anything_reads_it(self, events: Events) -> None:
+        s = ps.Stream.read(events(1, 5)).map(rated, ROW, name="one")
+        s.filter("id > 1", name="some")
+        with pytest.raises(ps.TopologyError, match="'some' already reads it"):
+            s.component("mine")
+        with pytest.raises(ps.TopologyError, match="'not mine' can't name a component"):
+            s.component("not mine")
 
     def test_only_operators_that_may_move_have_a_component_to_name(self, events: Events) -> None:
         s = ps.Stream.read(events(1, 5)).filter("id > 1")

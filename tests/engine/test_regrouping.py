@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 import threading
@@ -18,11 +19,13 @@ import penstock as ps
 from penstock import journal
 from penstock.engine.steps import Step
 from penstock.errors import ConfigurationError
-from penstock.journal.events import PlanChanged, PlanWeighed, WindowsClosed
+from penstock.journal.events import PlanChanged, PlanWeighed
 from penstock.testing import fail_at
 from penstock.topology.adaptation import Operation, Strategy, plan_problem
 from penstock.topology.replanning import neighbours, operations_between
 
+Events = Callable[..., DataFrame]
+Finish = Callable[..., ps.Query]
 Row = dict[str, Any]
 ROW = "id bigint, user string, rate double, ts timestamp"
 START = 1_700_000_000
@@ -59,7 +62,7 @@ class Changing:
 
 
 def topology(df: DataFrame, where: Path) -> list[ps.Outlet]:
-    """A map, two keyed operators in a row, and windows by several keys of what they make."""
+    """A map, two keyed operators in a row, windows of what they make, and windows over windows."""
     s = ps.Stream.read(df, time="ts", watermark="5 seconds", name="events")
     raw = s.group_by("user").window(ps.tumbling("20 seconds"), ps.sliding("1 minute", "20 seconds"))
     plain = raw.aggregate(n=ps.count(), total=ps.sum("rate"), name="plain")
@@ -71,7 +74,12 @@ def topology(df: DataFrame, where: Path) -> list[ps.Outlet]:
     windows = made.group_by("user").window(ps.tumbling("20 seconds"))
     keyed = windows.aggregate(most=ps.max("rate"), n=ps.count(), name="keyed")
     whole = made.window(ps.tumbling("40 seconds")).aggregate(total=ps.sum("rate"), name="whole")
+    inner = s.group_by("user").window(ps.tumbling("20 seconds"))
+    over = inner.aggregate(n=ps.count(), name="inner").window(ps.tumbling("1 minute"))
     return [
+        over.aggregate(n=ps.sum("n"), name="over").to(
+            ps.sinks.parquet(str(where / "over")), name="out_over"
+        ),
         plain.to(ps.sinks.parquet(str(where / "plain")), name="out_plain"),
         made.to(ps.sinks.parquet(str(where / "made")), name="out_made"),
         keyed.to(ps.sinks.parquet(str(where / "keyed")), name="out_keyed"),
@@ -83,7 +91,7 @@ def results(where: Path, df: DataFrame) -> dict[str, Counter[Any]]:
     read = df.sparkSession.read
     return {
         name: Counter(map(str, read.parquet(str(where / name)).drop("batch_id").collect()))
-        for name in ("plain", "made", "keyed", "whole")
+        for name in ("plain", "made", "keyed", "whole", "over")
     }
 
 
@@ -116,7 +124,7 @@ def any_operations(query: ps.Query, draw: random.Random) -> tuple[Operation, ...
     change = query._runner.regrouping.due()
     components = change.after if change else query._runner.regrouping.components
     python = [each.name for each in components if each.runs_python]
-    windows = draw.choice(["plain", "keyed", "whole"])
+    windows = draw.choice(["plain", "keyed", "whole", "inner", "over"])
     other = draw.choice(list(neighbours(components)))
     return draw.choice(
         [
@@ -128,27 +136,35 @@ def any_operations(query: ps.Query, draw: random.Random) -> tuple[Operation, ...
     )
 
 
-@pytest.fixture(scope="module")
-def df(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> DataFrame:
-    """Ten micro-batches of thirty rows, one a second."""
-    where = str(tmp_path_factory.mktemp("events") / "rows")
-    for batch in range(10):
+def stream(spark: SparkSession, where: str, batches: int) -> DataFrame:
+    """Micro-batches of thirty rows, one a second, of which some come a minute late."""
+    for batch in range(batches):
         rows = spark.range(batch * 30, batch * 30 + 30, numPartitions=1).selectExpr(
             "id",
             "concat('u', id % 7) AS user",
             "id / 4 AS rate",
-            "timestamp_seconds(1700000000 + id) AS ts",
+            "timestamp_seconds(1700000000 + id - if(id % 13 = 4, 60, 0)) AS ts",
         )
         rows.write.mode("append").parquet(where)
     return spark.readStream.schema(ROW).option("maxFilesPerTrigger", 1).parquet(where)
 
 
 @pytest.fixture(scope="module")
+def df(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> DataFrame:
+    return stream(spark, str(tmp_path_factory.mktemp("events") / "rows"), batches=10)
+
+
+@pytest.fixture(scope="module")
+def few(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> DataFrame:
+    return stream(spark, str(tmp_path_factory.mktemp("few") / "rows"), batches=3)
+
+
+@pytest.fixture(scope="module")
 def undisturbed(df: DataFrame, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Counter[Any]]:
-    """What comes out of a plan that stays as it is."""
+    """What comes out of a plan that stays as it is, every operator by itself."""
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     where = tmp_path_factory.mktemp("undisturbed")
-    run(df, where)
+    run(df, where, optimiser=ps.Optimiser(score="none", period=0))
     return results(where, df)
 
 
@@ -200,18 +216,16 @@ class TestAskedFor:
             "Migrate(plain_partials, events, plain_partials)",
             "Migrate(plain, plain, plain_partials)",
         )
-        closed = {(e.operator, e.batch_id): e for e in told(query, WindowsClosed)}
-        assert closed
+        panes = {"plain": 20, "keyed": 20, "whole": 40, "inner": 20, "over": 60}
         for change in changes:
-            assert set(change.open_windows) == {"plain", "keyed", "whole"}
-            opened = change.open_windows["plain"]
-            assert opened is not None
-            later = [e for (name, batch), e in closed.items() if name == "plain"]
-            assert later
-            assert opened % 20_000_000 == 0
+            # The newest row of the batch before is the last one; the watermark is 5 s behind it.
+            low = START + 30 * change.batch_id - 1 - 5
+            assert change.open_windows == {
+                name: low // seconds * seconds * 1_000_000 for name, seconds in panes.items()
+            }
 
     def test_what_can_not_be_is_refused_and_the_plan_stays(
-        self, df: DataFrame, undisturbed: dict[str, Counter[Any]], tmp_path: Path
+        self, few: DataFrame, undisturbed: dict[str, Counter[Any]], tmp_path: Path
     ) -> None:
         problems: list[str] = []
 
@@ -223,27 +237,29 @@ class TestAskedFor:
             with pytest.raises(ConfigurationError, match="strategy='slow' is unknown"):
                 query.adapt(ps.Split("plain"), strategy="slow")  # type: ignore[arg-type]
 
-        query = run(df, tmp_path, change)
+        query = run(few, tmp_path, change)
         assert "the rows of 'events' come as they come" in problems[0]
-        assert "There are: plain, keyed, whole" in problems[1]
+        assert "There are: inner, plain, over, keyed, whole" in problems[1]
         assert "adapt takes operations" in problems[2]
         assert told(query, PlanChanged) == []
+        with pytest.raises(ConfigurationError, match="the query has ended"):
+            query.adapt(ps.Combine("plain"))
 
     def test_slots_of_a_component_are_held(
-        self, df: DataFrame, undisturbed: dict[str, Counter[Any]], tmp_path: Path
+        self, few: DataFrame, undisturbed: dict[str, Counter[Any]], tmp_path: Path
     ) -> None:
         def change(query: ps.Query, batch_id: int) -> None:
             if batch_id == 1:
                 query.adapt(ps.RePartition("rated", 1))
 
-        query = run(df, tmp_path, change)
+        query = run(few, tmp_path, change)
         finished = [e.body for e in journal.read(query.journal_dir)]
         tasks = [
             {each.name: each.tasks for each in body.observation.operators}["first"]
             for body in finished
             if type(body).__name__ == "BatchFinished"
         ]
-        assert tasks == [3] + [1] * 9
+        assert tasks == [3, 1, 1]
 
 
 def test_a_restart_goes_on_with_the_plan_that_was_committed(
@@ -280,6 +296,72 @@ def test_a_restart_goes_on_with_the_plan_that_was_committed(
     assert again._runner.regrouping.pinned == {"rated": 2}
     assert plan_problem(components) is None
     assert results(where, df) == undisturbed
+
+
+class TestOtherOperators:
+    """A plan is of the operators that it was made for, also where others have their names."""
+
+    def test_a_filter_that_was_a_map(self, events: Events, finish: Finish) -> None:
+        df, sink = events(1, 20), ps.sinks.memory()
+        s = ps.Stream.read(df, name="events").map(rated, ROW, name="clean")
+        finish(s.to(ps.sinks.memory(), name="out"))
+        events(1, 20)
+        s = ps.Stream.read(df, name="events").filter("id >= 10", name="clean")
+        finish(s.to(sink, name="out"))
+        assert sorted(row.id for row in sink.rows()) == [n for n in range(20) if n >= 10]
+
+    def test_a_filter_that_stood_behind_a_keyed_operator(
+        self, events: Events, finish: Finish
+    ) -> None:
+        keyed: dict[str, Any] = {"state": "n long", "schema": ROW, "groups": 8, "name": "keyed"}
+        df, sink = events(1, 20), ps.sinks.memory()
+        slots = ps.LocalSlots(max=3)
+        s = ps.Stream.read(df, name="events").group_by("user").process(counted, **keyed)
+        finish(s.filter("id >= 0", name="some").to(ps.sinks.memory(), name="out"), slots=slots)
+        events(1, 20)
+        s = ps.Stream.read(df, name="events").filter("id >= 0", name="some")
+        finish(s.group_by("user").process(counted, **keyed).to(sink, name="out"), slots=slots)
+        # Each key had its rows of the first batch before.
+        assert sum(row.rate - row.id / 4 for row in sink.rows()) == 6 * sum(range(3, 6)) + 2 + 3
+
+    def test_a_component_with_another_name(self, events: Events, finish: Finish) -> None:
+        df = events(1, 20)
+        s = ps.Stream.read(df, name="events").map(rated, ROW, name="one")
+        finish(s.to(ps.sinks.memory(), name="out"))
+        events(1, 20)
+        s = ps.Stream.read(df, name="events").map(rated, ROW, name="one").component("mine")
+        query = finish(s.to(ps.sinks.memory(), name="out"))
+        assert [each.name for each in query._runner.regrouping.components] == ["events", "mine"]
+
+    def test_windows_of_a_checkpoint_from_before_plans_were_kept(
+        self, few: DataFrame, tmp_path: Path
+    ) -> None:
+        """It says of windows whether they were combined, and nothing of components."""
+        run(few, tmp_path, lambda query, _: query.adapt(ps.Combine("inner"), ps.Combine("plain")))
+        newest = max((tmp_path / "checkpoint" / "commits").glob("0*.json"))
+        record = json.loads(newest.read_text())
+        del record["plan"]
+        newest.write_text(json.dumps(record))
+        components = run(few, tmp_path)._runner.regrouping.components
+        assert components.together("inner_partials", "inner")
+        assert components.together("plain_partials", "plain")
+        assert not components.together("over_partials", "over")
+
+
+def test_what_was_found_and_what_was_asked_for_are_both_told(
+    few: DataFrame, tmp_path: Path
+) -> None:
+    def change(query: ps.Query, batch_id: int) -> None:
+        if batch_id == 1:
+            query._runner.regrouping.propose((ps.Combine("plain"),), "it costs less")
+            query.adapt(ps.RePartition("rated", 2))
+            refused = query._runner.regrouping.propose((ps.Migrate("rated", "x", "y"),), "no")
+            assert refused is not None
+            assert "'rated' is in component 'rated'" in refused
+
+    (changed,) = told(run(few, tmp_path, change), PlanChanged)
+    assert changed.reason == "it costs less; asked for by the user"
+    assert changed.operations[-1] == "RePartition(rated, 2)"
 
 
 def test_a_plan_that_costs_less_is_adopted_and_told_with_both_costs(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,6 +107,57 @@ class TestSplitAndCombine:
         assert adapted(lending("area"), (Combine("op2"),)).operations == ()
 
 
+class TestWindowsOverWindows:
+    """What reads windows in their component goes where they go."""
+
+    def twice(self) -> Components:
+        operators = [
+            loans("loans"),
+            *windows("w1", "loans", "area"),
+            *windows("w2", "w1", "area"),
+            sink("out", "w2"),
+        ]
+        return Components(Topology(operators))
+
+    def test_the_inner_ones_are_combined_and_split_again(self) -> None:
+        now = self.twice()
+        assert shape(now) == {"loans": "loans w1_partials", "w1": "w1 w2_partials", "w2": "w2"}
+        combined = adapted(now, (Combine("w1"),))
+        assert shape(combined.components) == {
+            "loans": "loans",
+            "w1_partials": "w1_partials w1 w2_partials",
+            "w2": "w2",
+        }
+        assert shape(after(combined.components, Split("w1"))) == shape(now)
+
+    def test_so_are_the_outer_ones(self) -> None:
+        now = self.twice()
+        combined = after(now, Combine("w2"))
+        assert plan_problem(combined) is None
+        assert combined.together("w2_partials", "w2")
+        assert shape(after(combined, Split("w2"))) == shape(now)
+
+    def test_and_both_in_any_order(self) -> None:
+        for names in (("w1", "w2"), ("w2", "w1")):
+            both = after(self.twice(), *[Combine(name) for name in names])
+            assert not any(both.is_split(compute) for compute in both.topology.computes)
+
+
+def test_windows_find_another_name_where_theirs_is_given_to_a_component() -> None:
+    operators = [
+        loans("loans"),
+        rate("m", "loans", "area", component="w"),
+        sink("mapped", "m"),
+        *windows("w", "loans", "area"),
+        sink("out", "w"),
+    ]
+    now = Components(Topology(operators))
+    combined = after(now, Combine("w"))
+    then = after(combined, Split("w"))
+    assert then.is_split(then.topology.computes[0])
+    assert not then.together("w", "m")
+
+
 class TestRefused:
     @pytest.mark.parametrize(
         ("operation", "problem"),
@@ -112,15 +166,51 @@ class TestRefused:
             (Migrate("nothing", "a", "b"), "there is no such operator"),
             (Migrate("op1", "loans", "b"), "'op1' is in component 'op1'"),
             (Migrate("op1", "op1", "loans"), "the rows of 'loans' come as they come"),
-            (Migrate("op2_partials", "op1", "x"), "'op2' does not read what 'op1' leads to"),
+            (
+                Migrate("op2_partials", "op1", "x"),
+                "between 'op1' and 'op2' there is 'op2_partials'",
+            ),
             (RePartition("nothing", 2), "there is no such component. There are: loans, op1."),
             (RePartition("loans", 2), "its rows come as they come"),
-            (RePartition("op1", 0), "a whole number of slots"),
+            (Migrate("op1", "op1", "no name"), "'no name' can't name a component"),
+            (Migrate("op1", "op1", "op2"), "'op2' is an operator in component 'op1'"),
         ],
     )
     def test_with_what_is_wrong(self, operation: Operation, problem: str) -> None:
         with pytest.raises(ConfigurationError, match=problem.replace("(", r"\(")):
             adapted(lending("area"), (operation,))
+
+    @pytest.mark.parametrize(
+        "slots", [0, -1, True, 2.0, "2", None, pytest.param(10**5000, id="huge")]
+    )
+    def test_slots_that_are_none(self, slots: Any) -> None:
+        with pytest.raises(ConfigurationError, match="a whole number of slots from 1 to 100,000"):
+            RePartition("op1", slots)
+
+    @pytest.mark.parametrize("name", [None, 7, [], {}])
+    def test_names_that_are_none(self, name: Any) -> None:
+        for make in (
+            lambda: Split(name),
+            lambda: Combine(name),
+            lambda: RePartition(name, 2),
+            lambda: Migrate(name, "op1", "x"),
+            lambda: Migrate("op1", name, "x"),
+            lambda: Migrate("op1", "op1", name),
+        ):
+            with pytest.raises(ConfigurationError, match="take names as text"):
+                make()
+
+    def test_an_operator_in_between_is_named(self) -> None:
+        operators = [
+            loans("loans"),
+            rate("a", "loans", "area", component="c1"),
+            rate("b", "a", "area", component="c2"),
+            rate("c", "b", "area", component="c1"),
+            sink("out", "c"),
+        ]
+        problem = plan_problem(Components(Topology(operators)))
+        assert problem is not None
+        assert "between 'a' and 'c' there is 'b'" in problem
 
     def test_operators_that_were_forced_together_stay_so(self) -> None:
         operators = [
@@ -176,7 +266,28 @@ class TestStrategies:
     def test_windows_have_the_choice(self) -> None:
         every = ("instant", "smooth", "disruptive")
         assert strategies(lending("area"), Migrate("op2", "op1", "op2")) == every
-        assert strategies(lending("area"), RePartition("op1", 2)) == every
+        assert strategies(lending("area"), Migrate("op2_partials", "op1", "x")) == every
+
+    def test_slots_are_another_number_at_once_unless_state_has_to_follow(self) -> None:
+        assert strategies(lending("area"), RePartition("op1", 2)) == ("instant",)
+        assert strategies(self.chain(), RePartition("p", 2)) == ("disruptive",)
+
+    @pytest.mark.parametrize(
+        ("spans", "expected"),
+        [
+            ("start", ("instant", "smooth", "disruptive")),
+            ("end", ("instant", "smooth", "disruptive")),
+            ("each", ("instant", "disruptive")),
+            ("split", ("instant", "disruptive")),
+        ],
+    )
+    def test_rows_of_older_and_newer_windows_at_once_can_not_change_smoothly(
+        self, spans: Any, expected: tuple[Strategy, ...]
+    ) -> None:
+        compute, consolidate = windows("w", "loans", "area")
+        compute = replace(compute, until="until", spans=spans)
+        now = Components(Topology([loans("loans"), compute, consolidate, sink("out", "w")]))
+        assert strategies(now, Migrate("w", "w", "x")) == expected
 
     def test_the_state_of_keys_has_to_be_handed_over(self) -> None:
         moved = Migrate("q", "p", "q")

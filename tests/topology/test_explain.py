@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import replace
 
@@ -293,3 +294,18 @@ def test_sources_without_time_say_so() -> None:
     timeless: Operator = source("a", time=None)
     assert isinstance(timeless, Source)
     assert "a: source (no event time)" in explain(Topology([timeless, sink("out", "a")]))
+
+
+def test_a_plan_that_can_not_run_is_told() -> None:
+    operators = [
+        loans("loans"),
+        rate("m", "loans", component="both"),
+        rate("n", "loans", component="both"),
+        sink("one", "m"),
+        sink("other", "n"),
+    ]
+    topology = Topology(operators)
+    said = "This plan can't run: m, n can't be one component: 'n' does not read what 'm' leads to."
+    assert explain(topology).startswith(f"{said}\n\nTopology\n")
+    assert said in html.unescape(explain(topology, "html"))
+    assert "can't run" not in explain(lending()) + explain(lending(), "html")

@@ -164,7 +164,12 @@ class TestWhy:
         found = grouped(
             loans("a"), rate("m", "a", component="x"), rate("n", "m", component="y"), sink("o", "n")
         )
-        assert told(found)["x", "y"] == "they are to be in components of their own: x, y"
+        assert told(found)["x", "y"] == "'m' and 'n' are to be in components of their own"
+        found = grouped(loans("a"), rate("m", "a", component="x"), rate("n", "m"), sink("o", "n"))
+        assert told(found)["x", "n"] == "'m' is to be in component 'x', 'n' is not"
+        assert told(found)["a", "x"] == (
+            "the rows of 'a' come as they come, and 'm' has tasks of its own"
+        )
 
     def test_keys_that_have_nothing_in_common_are_a_reason(self) -> None:
         found = grouped(

@@ -232,6 +232,54 @@ class TestProcesses:
         assert [op.name for op in found["m"].operators] == ["m", "p"]
 
 
+class TestUnions:
+    """Behind a union Spark counts tasks anew, and one that got no rows would not know its keys."""
+
+    def test_a_keyed_operator_before_one_has_rows_moved_to_it(self) -> None:
+        found = grouped(
+            loans("loans"),
+            rate("m", "loans", "user"),
+            by_key("p", "m", "user"),
+            filter_("f", "p"),
+            union("u", "loans", "f"),
+            sink("out", "u"),
+        )
+        assert found == {"loans": "loans", "m": "m", "p": "p f", "u": "u"}
+
+    def test_a_chain_of_them_moves_rows_once_all_the_same(self) -> None:
+        found = grouped(
+            loans("loans"),
+            by_key("p", "loans", "user"),
+            by_key("q", "p", "user"),
+            union("u", "loans", "q"),
+            sink("out", "u"),
+        )
+        assert found == {"loans": "loans", "p": "p q", "u": "u"}
+
+    def test_a_fork_before_them_ends_the_chain(self) -> None:
+        found = grouped(
+            loans("loans"),
+            by_key("p", "loans", "user"),
+            by_key("q", "p", "user"),
+            by_key("r", "p", "user"),
+            union("u", "q", "r"),
+            sink("out", "u"),
+        )
+        assert found == {"loans": "loans", "p": "p", "q": "q", "r": "r", "u": "u"}
+
+    def test_windows_between_are_of_another_job(self) -> None:
+        found = grouped(
+            loans("loans"),
+            rate("m", "loans", "user"),
+            by_key("p", "m", "user"),
+            *windows("w", "p", "user"),
+            *windows("v", "loans", "user"),
+            union("u", "w", "v"),
+            sink("out", "u"),
+        )
+        assert found["m"] == "m p w_partials w"
+
+
 class TestWishes:
     def test_an_operator_may_be_kept_apart(self) -> None:
         assert grouped(

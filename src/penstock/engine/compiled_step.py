@@ -108,7 +108,9 @@ def _process_step(
     operators = [operator for operator in run if isinstance(operator, Process)]
     links = tuple(_link(operator, home, operator.name in timed) for operator in operators)
     sets_aside = any(operator.on_error == "dead_letter" for operator in operators)
-    body = ProcessStep(links, operators[0].groups, home.query_id, sets_aside, report)
+    before = component.operators[: component.operators.index(run[0])]
+    keepers = tuple(op.name for op in before if isinstance(op, PythonOperator) and op.kept)
+    body = ProcessStep(links, operators[0].groups, home.query_id, sets_aside, report, keepers)
     declared: StructType = operators[-1].returns
     returns = _with_failures(declared) if sets_aside else declared
     function = ArrowMap(body.__call__, returns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any, TypeGuard
+from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
@@ -226,7 +226,8 @@ class Compilation:
         if step.opens_component:
             rows = self._entered(self._compiler.components[step.component], rows)
         elif isinstance(first, Process):
-            rows = with_marks(rows, first, in_sequence=self._in_sequence(first, rows))
+            in_sequence = self._in_sequence(first, rows)
+            rows = with_marks(rows, first, in_sequence=in_sequence, in_place=True)
         rows = replace(rows, df=step.apply(rows.df), in_python=True)
         if isinstance(first, Process):
             rows = replace(rows, sequence=self._compiler.components.job.key_attributes(first.name))
@@ -249,8 +250,7 @@ class Compilation:
             if isinstance(entrance, Process):
                 in_sequence = self._in_sequence(entrance, rows)
                 return routed(rows, entrance, route, in_sequence=in_sequence)
-            in_turn = any(op.by_time is None for op in component.operators if _is_process(op))
-            return moved_by_key(rows, self._key_columns(component, keyed), route, in_turn=in_turn)
+            return moved_by_key(rows, self._key_columns(component, keyed), route)
         tasks = self._plan.tasks.get(component.name)
         if tasks is None:
             return rows
@@ -309,10 +309,6 @@ class Compilation:
         self.result.kept.append(df)
         self.result.frames[name] = df
         return replace(rows, df=df, in_python=False)  # readers find them finished
-
-
-def _is_process(operator: Operator) -> TypeGuard[Process]:
-    return isinstance(operator, Process)
 
 
 def _has_watermark(topology: Topology, name: str) -> bool:

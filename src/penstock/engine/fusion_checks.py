@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from penstock.errors import TopologyError
+from penstock.topology.dag import NAMES, is_name
 from penstock.topology.operators import Consolidate, Operator, PythonOperator
 from penstock.topology.schema import Schema
+from penstock.windows.aggregates.base import WindowAggregate
 
 
 def kept(operator: str, before: Schema, after: Schema, given: Any) -> dict[str, str]:
@@ -57,13 +59,35 @@ def cardinalities(operator: str, schema: Schema, given: Any) -> dict[str, int]:
     return dict(given)
 
 
-def check_component(name: str, operator: Operator) -> None:
-    """Raise where an operator has no component to choose: its rows come as they come."""
+def check_fuse(operator: str, fuse: object) -> None:
+    """Raise unless this says whether an operator may be fused."""
+    if isinstance(fuse, WindowAggregate):
+        raise TopologyError(
+            operator,
+            f"fuse={fuse.describe()} is an aggregate, and 'fuse' says whether operators run "
+            "together",
+            "Give that column another name.",
+        )
+    if type(fuse) is not bool:
+        raise TopologyError(operator, f"fuse is {fuse!r}", "Write fuse=False, or leave it out.")
+
+
+def check_component(name: object, operator: Operator, readers: Sequence[str]) -> None:
+    """Raise where an operator has no component to choose, or others know it as it is."""
+    if not is_name(name):
+        raise TopologyError(operator.name, f"{name!r} can't name a component", f"{NAMES}.")
     if not isinstance(operator, PythonOperator | Consolidate):
         raise TopologyError(
             operator.name,
             f"a {operator.kind} runs where its rows are, so it can't be put into '{name}'",
             "Say .component(...) of a map, map_batches, process or aggregate.",
+        )
+    if readers:
+        raise TopologyError(
+            operator.name,
+            f"'{readers[0]}' already reads it, without the component '{name}'",
+            "Say .component(...) before anything else of the stream, and go on from what it "
+            "returns.",
         )
 
 

@@ -53,11 +53,16 @@ class GivenRows:
         return cls(rows_of(names, values), columns, batch.schema.types)
 
     def went_on(self, rows: list[Row], schema: pa.Schema) -> bool:
-        """Whether some rows have the very values of these, in their order: nothing to check."""
+        """Whether some rows have the very values of these, in their order: nothing to check.
+
+        A list or a dict is no proof: a function may have put something else into it.
+        """
         return (
             len(rows) == len(self.rows)
             and schema.names == list(self.columns)
             and schema.types == self.types
+            and not any(map(pa.types.is_nested, schema.types))
+            and len(set(map(id, rows))) == len(rows)
             and sum(map(len, rows)) == len(rows) * len(schema)
             and all(_has(rows, name, values) for name, values in self.columns.items())
             and not any(None in self.columns[f.name] for f in schema if not f.nullable)
@@ -89,11 +94,10 @@ class MadeRows:
         """Raise ``WrongValue`` where a row is not as ``schema`` declares it."""
         self._schema = schema
         self.places = places
-        self._went_on = given is not None and given.went_on(rows, schema)
-        self._ordered_by = ordered_by if self._went_on else None
+        self._ordered_by: str | None = None
         self._columns: dict[str, list[Any]] | None
-        if self._went_on and given is not None:
-            self._columns = given.columns
+        if given is not None and given.went_on(rows, schema):
+            self._columns, self._ordered_by = given.columns, ordered_by
         else:
             self._columns = plain_columns(rows, schema)
         if self._columns is None:
@@ -129,8 +133,6 @@ class MadeRows:
 
         ``wanted`` are the keys in bytes, by their numbers.
         """
-        if self._went_on:
-            return None
         if self._have_one_key_each(names):
             firsts = pa.array([place.start for place in self.places.values()], pa.int64())
             made, numbers = self.keys(names).take(firsts), list(self.places)

@@ -9,6 +9,7 @@ from penstock.engine.keyed_state import KeyedState
 from penstock.engine.keyed_tally import KeyedTally
 from penstock.engine.python_step import Tally
 from penstock.engine.task_orders import Orders
+from penstock.errors import QueryError
 from penstock.journal.events import KeyGroupsMoved, KnownEvent, StateStored
 from penstock.placement.flux import Move
 from penstock.placement.group_table import GroupTable
@@ -44,6 +45,7 @@ class KeyedOperator:
         self._moving: list[KeyGroupDecision] = []
         self._decided: list[KeyGroupDecision] = []
         self._tallies: list[KeyedTally] = []
+        self._awaited: frozenset[int] = frozenset()
         files.make_directory(directory)
         self._sweep(before=None)
 
@@ -88,9 +90,10 @@ class KeyedOperator:
 
     def orders(self, batch_id: int, low_micros: int | None, *, knows_owners: bool) -> Orders:
         """Say what the tasks of a batch have to know."""
-        running = self._running
-        owners = running.groups.table.owners if knows_owners else None
-        return Orders(batch_id, low_micros, running.manifest, running.timers, owners)
+        running, table = self._running, self._running.groups.table
+        self._awaited = self.due(low_micros) if knows_owners else frozenset()
+        owners = table.owners if knows_owners else None
+        return Orders(batch_id, low_micros, running.manifest, running.timers, owners, table.tasks)
 
     def rebalance(self) -> None:
         """Move groups before the next batch as far as their loads ask for it."""
@@ -105,6 +108,13 @@ class KeyedOperator:
         self._tallies = [t.keyed for t in tallies if t.keyed is not None and t.keyed.is_whole]
         # A task that ran twice is told of twice: of each group the last one counts, whole.
         owner = {group: tally for tally in self._tallies for group in tally.groups}
+        if not self._awaited <= owner.keys():
+            raise QueryError(
+                f"timers of '{self.operator.name}' did not come: its rows were united with others "
+                "in the sink, and its tasks, counted anew there, did not know their keys. Write "
+                "fuse=False on that operator, or unite streams with union(...). Start the query "
+                "again; the batch is run once more."
+            )
         told = list({id(tally): tally for tally in owner.values()}.values())
         timers = list(self._running.timers)
         loads: dict[int, float] = {}

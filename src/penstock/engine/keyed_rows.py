@@ -26,30 +26,32 @@ class Route:
     due: Collection[int]
 
 
-def with_marks(rows: Rows, operator: Process, *, in_sequence: bool) -> Rows:
+def with_marks(rows: Rows, operator: Process, *, in_sequence: bool, in_place: bool = False) -> Rows:
     """Give every row the hash of its key and its number of arrival.
 
     ``in_sequence`` says that rows of a key come in the same order whenever they are computed.
+    Those that are ``in_place``, with their key, are also told the task that they are in: Spark's
+    own number of a task is another one in a union.
     """
+    task = {TASK: F.spark_partition_id()} if in_place else {}
     own_hash = key_hash(operator.rows, operator.keys)
     arrival = _arrival(rows.ordered or in_sequence, operator.rows)
-    return replace(rows, df=rows.df.withColumns({HASH: own_hash, ARRIVAL: arrival}))
+    return replace(rows, df=rows.df.withColumns({**task, HASH: own_hash, ARRIVAL: arrival}))
 
 
-def moved_by_key(rows: Rows, keys: Sequence[str], route: Route, *, in_turn: bool) -> Rows:
+def moved_by_key(rows: Rows, keys: Sequence[str], route: Route) -> Rows:
     """Send every row to the task that owns its key's group, for an operator further on.
 
-    With ``in_turn`` they are there in the order in which they came, where they have one.
+    They are there in the order in which they came, where they have one.
     """
     hashed = rows.df.withColumn(HASH, key_hash(rows.df.schema, keys))
     placed = hashed.withColumn(TASK, owner(route.table)).drop(HASH)
-    keeps_order = in_turn and rows.ordered
-    if keeps_order:
+    if rows.ordered:
         placed = placed.withColumn(ARRIVAL, F.monotonically_increasing_id())
     moved = placed.repartitionById(route.table.tasks, F.col(TASK)).drop(TASK)
-    if keeps_order:
+    if rows.ordered:
         moved = moved.sortWithinPartitions(ARRIVAL).drop(ARRIVAL)
-    return Rows(moved, route.table.tasks, ordered=keeps_order)
+    return Rows(moved, route.table.tasks, ordered=rows.ordered)
 
 
 def routed(rows: Rows, operator: Process, route: Route, *, in_sequence: bool) -> Rows:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +38,8 @@ from penstock.engine.task_orders import Orders
 from penstock.engine.value_types import WrongValue
 from penstock.errors import NOT_KNOWN
 
+_TASK_FROM_END = 3
+
 
 @dataclass(frozen=True, slots=True)
 class ProcessLink:
@@ -56,7 +58,9 @@ class ProcessLink:
 class ProcessStep:
     """The function that ``mapInArrow`` wants, for keyed operators that have the same keys.
 
-    The rows come with two columns more: the hash of the key and the number of arrival.
+    The rows come with two columns more: the hash of the key and the number of arrival. Before these
+    there is the number of the task, where nothing moved rows to it just now. ``keepers`` are the
+    operators that were to keep the keys on the way.
     """
 
     links: tuple[ProcessLink, ...]
@@ -64,13 +68,14 @@ class ProcessStep:
     query_id: str
     sets_aside: bool
     report: Callable[[str, dict[str, Tally]], None]
+    keepers: tuple[str, ...] = ()
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run all rows of a task."""
         tallies = {link.call.operator: Tally(keyed=KeyedTally()) for link in self.links}
         try:
             arrived = [batch for batch in batches if batch.num_rows]
-            task = _Task(self, tallies)
+            task = _Task(self, tallies, arrived)
             if arrived or task.has_due_groups:
                 yield from task.run(arrived)
             for tally in tallies.values():
@@ -193,9 +198,15 @@ class _OwnKeys:
 
 
 class _Task:
-    def __init__(self, step: ProcessStep, tallies: dict[str, Tally]) -> None:
+    def __init__(
+        self, step: ProcessStep, tallies: dict[str, Tally], arrived: Sequence[pa.RecordBatch]
+    ) -> None:
         self._step = step
         self._links = [_Link(step, link, tallies[link.call.operator]) for link in step.links]
+        if arrived and self._links[0].orders.owners is not None:
+            task = arrived[0].column(arrived[0].num_columns - _TASK_FROM_END)[0].as_py()
+            for link in self._links:
+                link.orders = replace(link.orders, task=task)
         self._due = sorted({group for link in self._links for group in link.orders.due_here})
 
     @property
@@ -312,7 +323,7 @@ class _Task:
             "declared to keep (keeps=...). Return the key as it was, or leave it out of keeps"
         )
         row = row_text(made.batch, at, ROW_LIMIT_BYTES)
-        stop_query(self._links[position].call.operator, row, problem)
+        stop_query(self._links[position].call.operator, row, problem, remedy="")
 
     def _check_owned(self, rows: ArrivedRows) -> None:
         """Stop where rows are not with their key: an operator before changed what it keeps."""
@@ -323,8 +334,11 @@ class _Task:
         strayed = np.array(owners)[rows.groups] != link.orders.task
         if strayed.any():
             names = ", ".join(link.call.shape.keys.names)
+            keepers = self._step.keepers
+            others = f" (or {', '.join(keepers[:-1])} before it)" if keepers[1:] else ""
             problem = ValueError(
-                f"rows came to the wrong task: an operator before '{link.call.operator}' that was "
-                f"declared to keep {names} (keeps=...) changed it"
+                f"rows came to '{link.call.operator}' with another {names} than they had, which "
+                f"'{keepers[-1]}'{others} was declared to keep (keeps=...). Return it as it was, "
+                "or leave it out of keeps"
             )
-            stop_query(link.call.operator, NOT_KNOWN, problem)
+            stop_query(keepers[-1], NOT_KNOWN, problem, remedy="")

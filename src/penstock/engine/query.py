@@ -93,14 +93,20 @@ class Query:
         Takes ``Migrate``, ``RePartition``, ``Split`` and ``Combine``, which are applied together
         before the next micro-batch begins. ``strategy`` is ``"instant"``, ``"smooth"`` or
         ``"disruptive"``, where there is a choice; unless said, the least disruptive. Returns the
-        operations that they come down to. Raises ``ConfigurationError`` where the plan that they
-        lead to can't run. The optimiser may change it again; ``Optimiser(period=0)`` does not.
+        operations that they come down to; without a next micro-batch they come to nothing. Raises
+        ``ConfigurationError`` where the plan that they lead to can't run, or the query has ended.
+        The optimiser may change it again; ``Optimiser(period=0)`` does not.
         """
         if not operations or not all(isinstance(each, Operation) for each in operations):
             raise ConfigurationError(
                 "adapt takes operations. Write for example adapt(ps.Split('by_area'))."
             )
         check_strategy(strategy)
+        if not self.is_active:
+            raise ConfigurationError(
+                "the query has ended, and there is no micro-batch before which its plan could "
+                "change. Start it again with run(...), and ask while it runs."
+            )
         return self._runner.regrouping.ask(operations, strategy, "asked for by the user")
 
     def await_termination(self, timeout: float | None = None) -> bool:

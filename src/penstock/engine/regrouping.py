@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock.elasticity.observation import Observation
 from penstock.engine.windowing import Windowing
+from penstock.errors import ConfigurationError
 from penstock.journal.events import KnownEvent, PlanChanged, PlanWeighed
 from penstock.topology.adaptation import (
     Adapted,
@@ -47,8 +48,8 @@ _LEARNING = 0.3  # the weight of one batch in what is known of skew
 class Change:
     """A plan that takes the place of another from a micro-batch on.
 
-    ``repartitioned`` are components whose key groups are shared out anew. ``is_handed_over`` says
-    that what a disruptive change has to merge first is being merged.
+    ``repartitioned`` are components whose key groups are shared out anew, some perhaps gone since.
+    ``is_handed_over`` says that what a disruptive change has to merge first is being merged.
     """
 
     before: Components
@@ -112,16 +113,27 @@ class Regrouping:
                 self._asked = self._change(found, how, reason)
             return tuple(str(each) for each in found.operations)
 
+    def propose(self, operations: Sequence[Operation], reason: str) -> str | None:
+        """Let operations take effect that cost less; say why not, where they no longer can."""
+        try:
+            self.ask(operations, None, reason)
+        except ConfigurationError as error:
+            return str(error).rstrip(".")
+        return None
+
     def due(self) -> Change | None:
         """Return the change that the next batch begins with, None where there is none."""
         with self._lock:
             return self._asked
 
-    def is_handing_over(self) -> None:
-        """Note that what a disruptive change has to hand over is being merged."""
+    def is_handing_over(self, change: Change) -> None:
+        """Note that what a disruptive change has to hand over is being merged.
+
+        Where more was asked for meanwhile, that is handed over by itself.
+        """
         with self._lock:
-            assert self._asked is not None
-            self._asked = replace(self._asked, is_handed_over=True)
+            if self._asked is change:
+                self._asked = replace(change, is_handed_over=True)
 
     def adopt(self, change: Change) -> None:
         """Run the next batch as a change has it."""
@@ -131,8 +143,12 @@ class Regrouping:
             if later is None or later is change:
                 self._asked = None
             else:  # asked for while this one took effect: it goes on from here
-                rest = later.operations[len(change.operations) :]
-                self._asked = replace(later, before=change.after, operations=rest)
+                self._asked = replace(
+                    later,
+                    before=change.after,
+                    operations=later.operations[len(change.operations) :],
+                    repartitioned=later.repartitioned[len(change.repartitioned) :],
+                )
             self._loads, self._batches = [], 0
 
     def tell(
@@ -184,6 +200,7 @@ class Regrouping:
         return {
             "score": self._optimiser.score,
             "homes": self.components.grouping.to_json(),
+            "named": self._named,
             "pinned": dict(self.pinned),
             "skew": {name: round(skew, 6) for name, skew in self._skew.items()},
         }
@@ -199,8 +216,7 @@ class Regrouping:
             state_bytes=state_bytes,
             votes=self._votes,
         )
-        if found.is_adopted:
-            self.ask(found.operations, None, found.reason)
+        refused = self.propose(found.operations, found.reason) if found.is_adopted else None
         return PlanWeighed(
             batch_id,
             tuple(str(each) for each in found.operations),
@@ -208,8 +224,8 @@ class Regrouping:
             found.other_cost_seconds,
             found.change_seconds,
             found.gain_seconds,
-            found.is_adopted,
-            found.reason,
+            found.is_adopted and refused is None,
+            found.reason if refused is None else f"{found.reason}; but {refused}",
         )
 
     def _shared(
@@ -253,31 +269,48 @@ class Regrouping:
                 self._skew[name] = before + _LEARNING * (skew - before)
 
     def _change(self, found: Adapted, strategy: Strategy, reason: str) -> Change:
-        after, said = found.components, tuple(str(each) for each in found.operations)
+        said = tuple(str(each) for each in found.operations)
         anew = tuple(each.component for each in found.operations if isinstance(each, RePartition))
         if self._asked is not None:  # both take effect together
             said, anew = (*self._asked.operations, *said), (*self._asked.repartitioned, *anew)
             strategy = most_disruptive((self._asked.strategy, strategy))
-        there = tuple(name for name in dict.fromkeys(anew) if name in after)
-        return Change(self.components, after, found.pinned, said, strategy, reason, there)
+            reason = "; ".join(dict.fromkeys((self._asked.reason, reason)))
+        return Change(self.components, found.components, found.pinned, said, strategy, reason, anew)
 
     def _restore(self, known: Mapping[str, Any], combined: Sequence[str]) -> None:
         """Go on with the grouping that was committed, where it still fits the topology."""
         with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
             self._skew = {str(k): float(v) for k, v in known["skew"].items()}
-        with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError, StopIteration):
-            grouping = Grouping.from_json(known["homes"])
-            wanted = self.components.grouping.homes
-            if known["score"] != self._optimiser.score or set(grouping.homes) != set(wanted):
-                return
-            found = self.components.regrouped({name: grouping.homes[name] for name in wanted})
-            if plan_problem(found) is None:
-                self.components = found
-                pins = {str(k): int(v) for k, v in known["pinned"].items()}
-                self.pinned = {k: v for k, v in pins.items() if k in found}
+        if "homes" not in known:  # a checkpoint from before groupings were kept
+            for windows in combined:
+                with contextlib.suppress(ConfigurationError):
+                    self.components = adapted(self.components, (Combine(windows),)).components
             return
-        for windows in combined:  # a checkpoint from before groupings were kept
-            self.components = adapted(self.components, (Combine(windows),)).components
+        with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
+            pins = {str(k): int(v) for k, v in known["pinned"].items()}
+            found = self._known_plan(known)
+            if found is not None:
+                self.components = found
+                self.pinned = {k: v for k, v in pins.items() if k in found}
+
+    def _known_plan(self, known: Mapping[str, Any]) -> Components | None:
+        """Return the plan of a checkpoint, None where it is not one of this topology."""
+        homes = Grouping.from_json(known["homes"]).homes
+        wanted = self.components.grouping.homes
+        is_same = known["score"] == self._optimiser.score and known["named"] == self._named
+        if not is_same or set(homes) != set(wanted):
+            return None
+        # SQL that now reads another operator goes with that one.
+        leaders = self.components.job.leaders
+        if any(homes[name] != homes[leader] for name, leader in leaders.items()):
+            return None
+        found = self.components.regrouped({name: homes[name] for name in wanted})
+        return found if plan_problem(found) is None else None
+
+    @property
+    def _named(self) -> dict[str, str]:
+        """The components that the user gave operators."""
+        return {op.name: op.component for op in self.components.topology if op.component}
 
 
 def _first(topology: Topology, optimiser: Optimiser, moving: frozenset[str]) -> Components:

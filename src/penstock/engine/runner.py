@@ -344,7 +344,7 @@ class Runner:
         if change.strategy == "disruptive" and affected and not change.is_handed_over:
             for operator in affected:  # merged when this batch is committed; the next one waits
                 operator.is_handed_over = True
-            self.regrouping.is_handing_over()
+            self.regrouping.is_handing_over(change)
             return
         started = time.perf_counter()
         for operator in affected:
@@ -352,8 +352,9 @@ class Runner:
         if change.strategy == "smooth":
             for operator in affected:
                 operator.change_smoothly(stayed=change.before.stays(operator.compute))
-        for component in change.repartitioned:
-            self._keyed.rebalance(component, change.after)
+        for component in dict.fromkeys(change.repartitioned):
+            if component in change.after:
+                self._keyed.rebalance(component, change.after)
         opened = {
             each.consolidate.name: each.compute.panes.start_micros(each.state.closed)
             for each in self._windowing.operators.values()

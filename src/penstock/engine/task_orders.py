@@ -17,8 +17,9 @@ class Orders:
     """What changes from batch to batch for a step that is made once.
 
     ``timers`` are, for every group, a time before which no timer of it comes. ``owners`` are the
-    tasks of the groups where rows are already with their key when they come: no row then says which
-    groups have timers, and the task, whose number is ``task``, has to know.
+    tasks of the groups, of ``tasks`` there are, where rows are already with their key when they
+    come: no row then says which groups have timers, and the task, whose number is ``task``, has to
+    know.
     """
 
     batch: int
@@ -26,6 +27,7 @@ class Orders:
     manifest: Manifest
     timers: tuple[int | None, ...]
     owners: tuple[int, ...] | None = None
+    tasks: int = 1
     task: int = 0
 
     def to_json(self) -> str:
@@ -36,6 +38,7 @@ class Orders:
             "files": self.manifest.to_json(),
             "timers": self.timers,
             "owners": self.owners,
+            "tasks": self.tasks,
         }
         return json.dumps(document, separators=(",", ":"))
 
@@ -51,6 +54,7 @@ class Orders:
             manifest,
             tuple(document["timers"]),
             None if owners is None else tuple(owners),
+            document["tasks"],
         )
 
     def is_due(self, group: int) -> bool:
@@ -80,6 +84,9 @@ class OrdersOfTask:
         text = context.getLocalProperty(self.property) if context is not None else None
         if context is None or text is None:
             raise RuntimeError("the task came without the orders of its batch")
+        orders = Orders.from_json(text)
+        # In a union of the same rows, some older and some newer, Spark goes on counting. Where a
+        # task has rows, those say which one it is.
+        task = context.partitionId() % orders.tasks
         # Spark counts attempts from 0 again after a restart, when one of before may still be at it.
-        orders = replace(Orders.from_json(text), task=context.partitionId())
-        return orders, uuid4().int >> 64
+        return replace(orders, task=task), uuid4().int >> 64

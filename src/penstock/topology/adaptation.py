@@ -8,9 +8,12 @@ from typing import Literal
 
 from penstock.errors import ConfigurationError
 from penstock.topology.components import Component, Components
+from penstock.topology.dag import NAMES, is_name
 from penstock.topology.operators import Compute, Consolidate, Process
 
 Strategy = Literal["instant", "smooth", "disruptive"]
+
+MOST_SLOTS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +27,30 @@ class Migrate:
     source: str
     target: str
 
+    def __post_init__(self) -> None:
+        _check_texts("Migrate('rate', 'loans', 'rates')", self.operator, self.source, self.target)
+
     def __str__(self) -> str:
         return f"Migrate({self.operator}, {self.source}, {self.target})"
 
 
 @dataclass(frozen=True, slots=True)
 class RePartition:
-    """Gives a component another number of slots, or, with the same number, balances it anew."""
+    """Gives a component another number of slots, or, with the same number, balances it anew.
+
+    It has no more than there are, and no more than values of a column that it goes by.
+    """
 
     component: str
     slots: int
+
+    def __post_init__(self) -> None:
+        _check_texts("RePartition('rates', 4)", self.component)
+        if type(self.slots) is not int or not 1 <= self.slots <= MOST_SLOTS:
+            raise ConfigurationError(
+                f"RePartition of '{self.component}': write a whole number of slots from 1 to "
+                f"{MOST_SLOTS:,}."
+            )
 
     def __str__(self) -> str:
         return f"RePartition({self.component}, {self.slots})"
@@ -45,6 +62,9 @@ class Split:
 
     windows: str
 
+    def __post_init__(self) -> None:
+        _check_texts("Split('by_area')", self.windows)
+
     def __str__(self) -> str:
         return f"Split({self.windows})"
 
@@ -54,6 +74,9 @@ class Combine:
     """Brings the rows of each key together before their partials are made, as Split undoes."""
 
     windows: str
+
+    def __post_init__(self) -> None:
+        _check_texts("Combine('by_area')", self.windows)
 
     def __str__(self) -> str:
         return f"Combine({self.windows})"
@@ -102,7 +125,11 @@ def adapted(
 def check_plan(components: Components) -> None:
     """Raise unless the operators of every component can run together."""
     if reason := plan_problem(components):
-        raise ConfigurationError(f"{reason}. See explain() for the components there are.")
+        raise ConfigurationError(
+            f"{reason}. Let functions before a key say that they keep it (keeps=[...]), or leave "
+            "out the .component(...), fuse=False or operation that asks for it. explain() shows "
+            "which components there are."
+        )
 
 
 def plan_problem(components: Components) -> str | None:
@@ -144,15 +171,20 @@ def strategies(components: Components, operation: Basic) -> tuple[Strategy, ...]
     The state of windows is data here, and partials are merged however they were made. So combining
     may be instant too, which Enorm rules out; the other two are there to be compared.
     """
-    name = operation.source if isinstance(operation, Migrate) else operation.component
-    component = components[name]
-    moved = component.operators
-    if isinstance(operation, Migrate):
-        moved = tuple(op for op in moved if op.name == operation.operator)
-    if any(isinstance(op, Process) for op in moved):
-        return ("disruptive",)  # the state of a key can't be in two places
-    if any(isinstance(op, Compute | Consolidate) for op in moved):
-        return ("instant", "smooth", "disruptive")
+    if isinstance(operation, RePartition):
+        # What windows need is found by any task; the state of a key can't be in two places.
+        operators = components[operation.component].operators
+        is_held = any(isinstance(op, Process) for op in operators)
+        return ("disruptive",) if is_held else ("instant",)
+    moved = components.topology[operation.operator]
+    if isinstance(moved, Process):
+        return ("disruptive",)
+    if isinstance(moved, Consolidate):
+        moved = components.topology[moved.inputs[0]]
+    if isinstance(moved, Compute):
+        # A row that spans time is of older and newer windows at once.
+        is_point = moved.until is None or moved.spans in ("start", "end")
+        return ("instant", "smooth", "disruptive") if is_point else ("instant", "disruptive")
     return ("instant",)
 
 
@@ -219,14 +251,42 @@ def _basic(components: Components, operation: Operation) -> tuple[Basic, ...]:
     is_alone = components[home].entrance is topology[compute]
     if isinstance(operation, Split):
         if is_alone:
-            return (Migrate(compute, home, read), Migrate(name, home, name))
-        return () if homes[name] != home else (Migrate(name, home, name),)
+            return _parting(components, compute, name, read)
+        target = _free_name(components, name)
+        return () if homes[name] != home else (Migrate(name, home, target),)
     if is_alone or homes[name] == home:
         return ()
     together = Migrate(name, homes[name], home)
     if plan_problem(components.regrouped(_moved(components, together))) is None:
         return (together,)
-    return (Migrate(compute, home, compute), Migrate(name, homes[name], compute))
+    target = _free_name(components, compute)
+    along = _leading(components, homes[name])
+    return (
+        Migrate(compute, home, target),
+        *[Migrate(each, homes[each], target) for each in along],
+    )
+
+
+def _parting(components: Components, compute: str, name: str, read: str) -> tuple[Basic, ...]:
+    """Let partials go to where rows come from; what reads their windows goes with those."""
+    home = components.grouping.homes[compute]
+    target = home if home == name else _free_name(components, name)
+    rest = [each for each in _leading(components, home) if each != compute]
+    moves = [Migrate(each, home, target) for each in rest if target != home]
+    return (Migrate(compute, home, read), *moves)
+
+
+def _leading(components: Components, component: str) -> list[str]:
+    """Name the operators of a component but SQL that goes along with one of them."""
+    leaders = set(components.job.operators)
+    return [op.name for op in components[component].operators if op.name in leaders]
+
+
+def _free_name(components: Components, name: str) -> str:
+    """Return a name for a new component: that of an operator, unless it is another one's."""
+    while name in components:
+        name = f"{name}_2"
+    return name
 
 
 def _moved(components: Components, step: Migrate) -> dict[str, str]:
@@ -249,9 +309,26 @@ def _check_names(components: Components, step: Migrate) -> None:
             f"{step}: '{step.operator}' always runs with '{leader}', whose rows it reads. "
             "Migrate that one."
         )
-    home = components.grouping.homes[step.operator]
-    if home != step.source:
-        raise ConfigurationError(f"{step}: '{step.operator}' is in component '{home}'.")
+    homes = components.grouping.homes
+    if homes[step.operator] != step.source:
+        raise ConfigurationError(
+            f"{step}: '{step.operator}' is in component '{homes[step.operator]}'."
+        )
+    if step.target not in components:
+        if not is_name(step.target):
+            raise ConfigurationError(
+                f"Migrate of '{step.operator}': {step.target!r} can't name a component. {NAMES}."
+            )
+        if step.target in homes and step.target != step.operator:
+            raise ConfigurationError(
+                f"{step}: '{step.target}' is an operator in component '{homes[step.target]}'. "
+                "Write that one, or another name for a new one."
+            )
+
+
+def _check_texts(example: str, *names: object) -> None:
+    if not all(isinstance(name, str) for name in names):
+        raise ConfigurationError(f"operations take names as text. Write for example {example}.")
 
 
 def _check_slots(components: Components, step: RePartition) -> None:
@@ -263,5 +340,3 @@ def _check_slots(components: Components, step: RePartition) -> None:
             f"{step}: its rows come as they come, or Spark's own exchange moves them over all "
             "slots. Only components with Python operators have a number of their own."
         )
-    if type(step.slots) is not int or step.slots < 1:
-        raise ConfigurationError(f"{step}: write a whole number of slots from 1 up.")

@@ -125,14 +125,21 @@ def check_name(name: str) -> None:
     penstock.errors.TopologyError: operator '2nd clicks': the name is not a valid identifier. \
 Write letters, digits and underscores, starting with a letter, for example 'op_2nd_clicks'.
     """
-    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+    if not is_name(name):
         letters = "".join(c if f"_{c}".isidentifier() else "_" for c in str(name))
         raise TopologyError(
             str(name),
             "the name is not a valid identifier",
-            "Write letters, digits and underscores, starting with a letter, "
-            f"for example 'op_{letters.strip('_')}'.",
+            f"{NAMES}, for example 'op_{letters.strip('_')}'.",
         )
+
+
+NAMES = "Write letters, digits and underscores, starting with a letter"
+
+
+def is_name(name: object) -> bool:
+    """Whether something may stand for an operator or a component."""
+    return isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)
 
 
 def label_of(name: str | None, kind: str) -> str:

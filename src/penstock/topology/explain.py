@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from penstock.errors import ConfigurationError
+from penstock.topology.adaptation import plan_problem
 from penstock.topology.components import Component, Components
 from penstock.topology.explain_components import detail_of, facts_of
 from penstock.topology.explain_html import page
@@ -36,8 +37,9 @@ def explain(components: Components, format: Format = "text") -> str:
 
 
 def _text(components: Components) -> str:
-    topology = components.topology
-    lines = ["Topology"]
+    topology, problem = components.topology, plan_problem(components)
+    lines = [] if problem is None else [f"This plan can't run: {problem}.", ""]
+    lines += ["Topology"]
     lines += [f"  {_line(operator)}" for operator in topology]
     lines += ["", "Components (one Spark stage each; the plan sets the tasks of those with Python)"]
     lines += [line for component in components for line in _component(component, components)]
@@ -47,7 +49,7 @@ def _text(components: Components) -> str:
     if windows := shared_windows(components):
         lines += ["", "Windows (every row becomes part of a pane once, for all windows)"]
         for each in windows:
-            lines += [f"  {each.operator}: {each.panes(most=4)}", f"    {each.partials}"]
+            lines += [f"  {each.operator}: {each.panes(most=8)}", f"    {each.partials}"]
     if shared := kept(topology, components):
         lines += ["", f"Kept once per micro-batch for several readers: {', '.join(shared)}"]
     return "\n".join(lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from penstock.topology.adaptation import plan_problem
 from penstock.topology.components import Components
 from penstock.topology.explain_components import ComponentFacts, detail_of, facts_of
 from penstock.topology.explain_svg import safe, svg
@@ -82,6 +83,7 @@ def page(components: Components) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{safe(title)}</title><style>{_STYLE}</style></head><body>",
         f'<h1>{safe(title)}</h1><p class="soft">{count}</p>',
+        *_problem(plan_problem(components)),
         '<div class="drawing" role="region" aria-label="Drawing, scrolls sideways" tabindex="0">',
         svg(components, facts),
         f"</div>{_KEY}",
@@ -105,6 +107,10 @@ def page(components: Components) -> str:
 
 _COMPONENT_COLUMNS = ("component", "operators", "kind", "rows", "entrance", "most tasks")
 _OPERATOR_COLUMNS = ("operator", "kind", "what it does", "reads", "columns")
+
+
+def _problem(problem: str | None) -> list[str]:
+    return [] if problem is None else [f"<p>This plan can't run: {safe(problem)}.</p>"]
 
 
 def _title(sources: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ go with one that has begun.
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Mapping
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from penstock.topology.attributes import Attribute, Lineage, keys_of
@@ -140,25 +140,23 @@ class TopologyJob:
         """Say why some operators can't be one component, attributes aside; None where they can."""
         ordered = self._ordered(members)
         operators = [self.topology[name] for name in ordered]
-        # Partials that are brought together by themselves are so beside their windows.
-        alone = [op for op in operators[isinstance(operators[0], Compute) :] if not op.fuse]
-        if len(ordered) > 1 and alone:
-            return f"'{alone[0].name}' is to run by itself (fuse=False)"
-        names = {op.component for op in operators if op.component or not _is_windowed(op)}
-        if len(names) > 1:
-            said = ", ".join(sorted(name for name in names if name))
-            return f"they are to be in components of their own: {said}"
-        groups = {op.groups for op in operators if isinstance(op, Process)}
-        if len(groups) > 1:
-            return "they have different numbers of key groups"
-        entrance = operators[0]
         for number, operator in enumerate(operators[1:], start=1):
             reads = {self.leaders[name] for name in operator.inputs if name in self.leaders}
             if not reads or not reads <= set(ordered[:number]):
-                return f"'{operator.name}' does not read what '{entrance.name}' leads to"
-            if reason := self._reason_here(entrance, operator, frozenset(ordered[:number])):
+                return self._unread(operators[0], operator, reads - set(ordered[:number]))
+            if reason := self._reason_here(operators[0], operator, frozenset(ordered[:number])):
                 return reason
-        return None
+        groups = {op.groups for op in operators if isinstance(op, Process)}
+        if len(groups) > 1:
+            return "they have different numbers of key groups"
+        return _unwanted(operators)
+
+    def _unread(self, entrance: Operator, operator: Operator, others: Iterable[str]) -> str:
+        """Say why an operator does not belong to a component: what it reads is not in it."""
+        for other in sorted(others):
+            if entrance in self.topology.upstream(other):
+                return f"between '{entrance.name}' and '{operator.name}' there is '{other}'"
+        return f"'{operator.name}' does not read what '{entrance.name}' leads to"
 
     def _reason_here(self, entrance: Operator, entered: Operator, before: Members) -> str | None:
         """Say why rows must be free to move between a component and what reads it."""
@@ -187,7 +185,30 @@ class TopologyJob:
             return f"the rows of '{entered.name}' are placed by what they cost it"
         if isinstance(entered, Process) and _is_placed_by_cost(self.topology, before):
             return f"rows before '{entered.name}' are placed by what they cost, not by key"
+        if entered.name in self._united and not self._enters(entrance, entered):
+            return f"a union follows '{entered.name}', and Spark counts its tasks anew there"
         return None
+
+    @cached_property
+    def _united(self) -> frozenset[str]:
+        """The keyed operators whose rows get into a union without leaving their tasks."""
+        found: set[str] = set()
+        for operator in reversed(tuple(self.topology)):
+            for reader in self.topology.consumers[operator.name]:
+                is_later = isinstance(reader, Compute | Consolidate)
+                if isinstance(reader, Union) or (reader.name in found and not is_later):
+                    found.add(operator.name)
+        return frozenset(name for name in found if self._is_process(name))
+
+    def _enters(self, entrance: Operator, operator: Operator) -> bool:
+        """Whether rows move right before a keyed operator, or a chain of them that it ends."""
+        if operator is entrance:
+            return True
+        before = self.topology[operator.inputs[0]]
+        if not (isinstance(before, Process) and isinstance(operator, Process)):
+            return False
+        is_chain = before.keys == operator.keys and not self.topology.is_fork(before.name)
+        return is_chain and self._enters(entrance, before)
 
     def expanded(self, components: Iterable[Members]) -> tuple[Members, ...]:
         """Return components with the SQL operators that go along."""
@@ -265,6 +286,22 @@ def _is_leader_kind(operator: Operator) -> bool:
     if isinstance(operator, Join):
         return operator.broadcast is not True
     return not isinstance(operator, Select | Filter | LateRows)
+
+
+def _unwanted(operators: Sequence[Operator]) -> str | None:
+    """Say why the user does not want some operators in one component."""
+    # Partials that are brought together by themselves are so beside their windows.
+    alone = [op for op in operators[isinstance(operators[0], Compute) :] if not op.fuse]
+    if len(operators) > 1 and alone:
+        return f"'{alone[0].name}' is to run by itself (fuse=False)"
+    named = [op for op in operators if op.component or not _is_windowed(op)]
+    other = next((op for op in named if op.component != named[0].component), None)
+    if other is None:
+        return None
+    first, second = sorted((named[0], other), key=lambda op: op.component is None)
+    if second.component is None:
+        return f"'{first.name}' is to be in component '{first.component}', '{second.name}' is not"
+    return f"'{first.name}' and '{second.name}' are to be in components of their own"
 
 
 def _is_windowed(operator: Operator) -> bool:
