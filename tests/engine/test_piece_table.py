@@ -71,6 +71,15 @@ def test_rows_go_to_the_results_whose_pieces_hold_them(spark: SparkSession, resu
     assert not joins(df)
 
 
+def test_rows_of_one_result_each_are_not_copied(spark: SparkSession) -> None:
+    """Tumbling windows of a batch that holds several of them."""
+    table = PieceTable(tuple((Piece("3", 2 * n, 2 * n + 2, 1, 1),) for n in range(-4, 8)))
+    df, found = by_spark(spark, table)
+    assert found == by_hand(table)
+    assert len(found) == 24
+    assert "Generate" not in df._jdf.queryExecution().executedPlan().toString()
+
+
 @pytest.mark.parametrize("results", [1, 7])
 def test_no_row_of_a_piece_lies_outside_the_bounds(spark: SparkSession, results: int) -> None:
     table = drawn(seed=results, results=results)
@@ -79,7 +88,7 @@ def test_no_row_of_a_piece_lies_outside_the_bounds(spark: SparkSession, results:
     assert {row[:3] for row in by_hand(table)} <= within < set(ROWS)
 
 
-@pytest.mark.parametrize("limit", ["_MOST_LAYERS", "_MOST_PLACES"])
+@pytest.mark.parametrize("limit", ["_MOST_ENTRIES", "_MOST_PLACES"])
 def test_many_pieces_are_joined_with_the_same_result(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:

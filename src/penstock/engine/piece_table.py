@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -29,8 +30,8 @@ _BELONGS = (
     f"AND pmod({PANE} - {_FIRST}, greatest({_WIDE}, 1)) = 0"
 )
 _SAID_IN_SQL = 300
-_MOST_LAYERS = 8
 _MOST_PLACES = 64
+_MOST_ENTRIES = 4_096
 _WIDTHS = 2**24
 _IS_FOUND = f"{TARGET} IS NOT NULL"
 
@@ -42,6 +43,18 @@ def directory_of(segment: str) -> int:
     (12, 13)
     """
     return int(segment.partition(".")[0])
+
+
+Place = tuple[int, int]
+"""A directory, and a width of entries in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The results that entries of a place go into, one pane after the other from ``first`` on."""
+
+    first: int
+    results: list[list[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +91,31 @@ class PieceTable:
 
         ``SIGN`` is there too where something is subtracted.
         """
-        layers = self._layers()
-        if self.subtracts or len(layers) > _MOST_LAYERS or len(layers[0]) > _MOST_PLACES:
+        found = None if self.subtracts else self._entries()
+        if found is None:
             return rows.join(F.broadcast(self._relation(rows.sparkSession)), F.expr(_BELONGS))
-        return rows.withColumn(TARGET, F.expr(_looked_up_in(layers))).filter(_IS_FOUND)
+        return rows.withColumn(TARGET, F.expr(_looked_up_in(found))).filter(_IS_FOUND)
 
-    def _layers(self) -> list[dict[tuple[int, int], tuple[int, int, int]]]:
-        """Sort pieces into layers with at most one for each directory and width.
-
-        The first layer has all directories and widths.
-        """
-        layers: list[dict[tuple[int, int], tuple[int, int, int]]] = [{}]
+    def _entries(self) -> dict[Place, Entries] | None:
+        """Return the results of every entry that may be there, None where those are very many."""
+        spans: dict[Place, tuple[int, int]] = {}
+        for piece in (piece for some in self.pieces for piece in some):
+            place = (directory_of(piece.segment), piece.width)
+            first, end = spans.get(place, (piece.first, piece.end))
+            spans[place] = min(first, piece.first), max(end, piece.end)
+        if len(spans) > _MOST_PLACES or sum(b - a for a, b in spans.values()) > _MOST_ENTRIES:
+            return None
+        found = {place: Entries(a, [[] for _ in range(a, b)]) for place, (a, b) in spans.items()}
+        results = 0
         for number, some in enumerate(self.pieces):
             for piece in some:
-                place = (directory_of(piece.segment), piece.width)
-                free = next((layer for layer in layers if place not in layer), None)
-                if free is None:
-                    free = {}
-                    layers.append(free)
-                free[place] = (piece.first, piece.end, number)
-        return layers
+                entries = found[directory_of(piece.segment), piece.width]
+                for pane in range(piece.first, piece.end, max(1, piece.width)):
+                    entries.results[pane - entries.first].append(number)
+                    results += 1
+                if results > _MOST_ENTRIES:
+                    return None
+        return found
 
     def _relation(self, session: SparkSession) -> DataFrame:
         rows = [
@@ -130,28 +148,30 @@ def lookup(values: Iterable[int | bool], type_: str) -> str:
     return f"element_at(cast(array({listed}) AS array<{type_}>), {TARGET} + 1)"
 
 
-def _looked_up_in(layers: list[dict[tuple[int, int], tuple[int, int, int]]]) -> str:
+def _looked_up_in(found: Mapping[Place, Entries]) -> str:
     """Return SQL that looks the results of a row up, with no join and so no job for one.
 
-    A row's directory and width are at a position in arrays that hold where the piece of a layer
-    starts and ends, and its result. What is in no piece is at the first position, which is empty.
-    The number of layers is rounded up, so that the code that Spark generates is seldom another.
+    A row's directory and width are at a position in arrays that say which panes have results, and
+    where those are in an array of all. What has none is at the first position, which is empty.
+    Arrays are not written into the code that Spark generates, so that it is seldom another.
     """
-    places = sorted(layers[0])
+    places = sorted(found)
     codes = _array(number * _WIDTHS + width for number, width in places)
     at = f"CAST(array_position({codes}, {SEGMENT} * {_WIDTHS} + {WIDTH}) AS INT) + 1"
-    wanted = 1 << (len(layers) - 1).bit_length()
-    cells = []
-    for layer in [*layers, *[{}] * (wanted - len(layers))]:
-        held = [(0, 0, 0), *[layer.get(place, (0, 0, 0)) for place in places]]
-        first, end, target = (
-            f"element_at({_array(values)}, {at})" for values in zip(*held, strict=True)
-        )
-        cells.append(
-            f"if({PANE} >= {first} AND {PANE} < {end} AND "
-            f"pmod({PANE} - {first}, greatest({WIDTH}, 1)) = 0, CAST({target} AS INT), NULL)"
-        )
-    return cells[0] if wanted == 1 else f"explode(array({','.join(cells)}))"
+    firsts, ends, shifts = [0], [0], [0]
+    results: list[list[int]] = []
+    for entries in (found[place] for place in places):
+        firsts.append(entries.first)
+        ends.append(entries.first + len(entries.results))
+        shifts.append(len(results) + 1 - entries.first)
+        results += entries.results
+    is_one = all(len(each) <= 1 for each in results)
+    listed = json.dumps([each[0] if each else None for each in results] if is_one else results)
+    of_all = f"from_json('{listed}', '{'array<int>' if is_one else 'array<array<int>>'}')"
+    first, end, shift = (f"element_at({_array(each)}, {at})" for each in (firsts, ends, shifts))
+    own = f"element_at({of_all}, CAST({PANE} + {shift} AS INT))"
+    own = f"if({PANE} >= {first} AND {PANE} < {end}, {own}, NULL)"
+    return own if is_one else f"explode({own})"
 
 
 def _array(values: Iterable[int]) -> str:

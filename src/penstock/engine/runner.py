@@ -356,8 +356,7 @@ class Runner:
             if component in change.after:
                 self._keyed.rebalance(component, change.after)
         opened = {
-            each.consolidate.name: each.compute.panes.start_micros(each.state.closed)
-            for each in self._windowing.operators.values()
+            each.consolidate.name: each.opened_micros for each in self._windowing.operators.values()
         }
         self.regrouping.adopt(change)
         self._set_shape(self._placing.states())

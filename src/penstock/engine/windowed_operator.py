@@ -104,6 +104,12 @@ class WindowedOperator:
         return self._smooth is not None and self.state.closed < self._smooth[0]
 
     @property
+    def opened_micros(self) -> int | None:
+        """From when on windows are open; None where no watermark has come yet."""
+        closed = self.state.closed
+        return self._panes.start_micros(closed) if closed else None
+
+    @property
     def reads_per_partial(self) -> float:
         """How often a partial is read, as windows are planned."""
         return self._plans.reads_per_partial
