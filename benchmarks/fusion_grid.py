@@ -21,47 +21,54 @@ KEYS = (100, 10_000, 200_000)
 ROWS = (50_000, 400_000)
 OVERLAPS = (1, 10)
 PANES = (1, 5)
-FILES, BATCHES, WARM_UP_BATCHES = 8, 11, 3
+FILES, BATCHES, WARM_UP_BATCHES, WEIGHED_EVERY = 8, 8, 2, 4
 TOLERANCE = 1.05
 
 
 def one(
     spark: SparkSession, where: Path, name: str, overlap: int, *, is_split: bool
-) -> tuple[float, list[PlanWeighed]]:
-    """Run one way; return the median batch and what the cost model said."""
+) -> tuple[list[float], list[PlanWeighed]]:
+    """Run one way; return its batches and what the cost model said."""
     s = ps.Stream.read(read(spark, where / "in", FILES), time="ts", watermark="1 second")
     spec = ps.tumbling("1 minute") if overlap == 1 else ps.sliding(f"{overlap} minutes", "1 minute")
     windows = s.group_by("key").window(spec)
     made = windows.aggregate(n=ps.count(), total=ps.sum("value"), name="windows", fuse=is_split)
     query = ps.run(
-        made.to(Nowhere()), checkpoint=where / name, available_now=True, slots=ps.LocalSlots(max=4)
+        made.to(Nowhere()),
+        checkpoint=where / name,
+        available_now=True,
+        slots=ps.LocalSlots(max=4),
+        # Weighed twice; a change that is adopted then would come after the last batch.
+        optimiser=ps.Optimiser(period=WEIGHED_EVERY),
     )
     query.await_termination()
     bodies = [event.body for event in journal.read(query.journal_dir)]
     weighed = [body for body in bodies if isinstance(body, PlanWeighed) and "windows" in str(body)]
-    return statistics.median(batch_seconds(query)[WARM_UP_BATCHES:]), weighed
+    return batch_seconds(query)[WARM_UP_BATCHES:], weighed
 
 
 def cell(
     spark: SparkSession, keys: int, rows: int, overlap: int, panes: int, turns: int
 ) -> dict[str, Any]:
-    """Measure both ways, by turns."""
+    """Measure both ways by turns, now the one first and now the other; the first turn warms up."""
     where = Path(tempfile.mkdtemp(prefix="penstock-bench-"))
+    found: dict[str, list[float]] = {"split": [], "combined": []}
+    weighed: list[PlanWeighed] = []
     try:
         sizes = [rows] * BATCHES
         write_batches(where / "in", sizes, keys, files=FILES, event_seconds=60.0 * panes)
-        split, combined, weighed = [], [], []
-        for turn in range(turns):
-            median, told = one(spark, where, f"split-{turn}", overlap, is_split=True)
-            split.append(median)
-            weighed += told
-            median, _ = one(spark, where, f"combined-{turn}", overlap, is_split=False)
-            combined.append(median)
+        for turn in range(turns + 1):
+            for way in sorted(found, reverse=bool(turn % 2)):
+                name = f"{way}-{turn}"
+                times, told = one(spark, where, name, overlap, is_split=way == "split")
+                weighed += told
+                if turn:
+                    found[way] += times
     finally:
         shutil.rmtree(where, ignore_errors=True)
     told_last = weighed[-1]
     is_split = told_last.cost_seconds <= told_last.other_cost_seconds
-    times = {"split": statistics.median(split), "combined": statistics.median(combined)}
+    times_of = {way: statistics.median(times) for way, times in found.items()}
     chosen = "split" if is_split else "combined"
     other = "combined" if is_split else "split"
     return {
@@ -69,11 +76,13 @@ def cell(
         "rows": rows,
         "overlap": overlap,
         "panes": panes,
-        "split_seconds": times["split"],
-        "combined_seconds": times["combined"],
+        "split_seconds": times_of["split"],
+        "combined_seconds": times_of["combined"],
+        "split_cost": told_last.cost_seconds,
+        "combined_cost": told_last.other_cost_seconds,
         "chosen": chosen,
-        "is_right": times[chosen] <= TOLERANCE * times[other],
-        "is_faster": times[chosen] <= times[other],
+        "is_right": times_of[chosen] <= TOLERANCE * times_of[other],
+        "is_faster": times_of[chosen] <= times_of[other],
     }
 
 
@@ -84,6 +93,6 @@ def measure(spark: SparkSession, *, quick: bool) -> list[dict[str, Any]]:
         grid = [(100, 20_000, 1, 1), (20_000, 20_000, 10, 1)]
     found = []
     for number, each in enumerate(grid, start=1):
-        found.append(cell(spark, *each, turns=1))
+        found.append(cell(spark, *each, turns=1 if quick else 2))
         print(f"{number} of {len(grid)}: {found[-1]}", file=sys.stderr, flush=True)
     return found

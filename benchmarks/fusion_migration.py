@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 import penstock as ps
 from penstock import journal
 from penstock.engine.steps import Step
-from penstock.journal.events import PlanChanged, WindowsClosed
+from penstock.journal.events import PlanChanged
+from penstock.journal.window_events import WindowsClosed
 from penstock.topology.adaptation import Strategy
 
 GROUPS = 8

@@ -30,14 +30,9 @@ from penstock.elasticity.observation import (
     SourceObservation,
 )
 from penstock.errors import ConfigurationError, OperatorError
-from penstock.journal.events import (
-    BatchFinished,
-    DecisionMade,
-    Event,
-    KnownEvent,
-    QueryStarted,
-    RowsLate,
-)
+from penstock.journal.events import BatchFinished, DecisionMade, KnownEvent, QueryStarted
+from penstock.journal.lines import Event
+from penstock.journal.window_events import RowsLate
 
 FINE = Finding("python", True, "3.11.7")
 NO_JAVA = Finding("java", False, "there is none", "Install Java 17.")

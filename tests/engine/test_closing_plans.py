@@ -9,7 +9,7 @@ from penstock.engine.closing_plans import ClosingPlans
 from penstock.engine.partials import PartialCounts
 from penstock.engine.window_events import WindowEvents
 from penstock.engine.window_state import WindowState
-from penstock.journal.events import PanesStored, RowsLate, WindowPlanChanged, WindowsClosed
+from penstock.journal.window_events import PanesStored, RowsLate, WindowPlanChanged, WindowsClosed
 from penstock.windows.panes import paned
 from penstock.windows.rungs import Ladder, Rung
 from penstock.windows.segments import Segment

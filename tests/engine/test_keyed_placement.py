@@ -22,7 +22,8 @@ import penstock as ps
 from keyed_windows import DELAY, START, WINDOW, Event, batch, expected, same_key, table
 from penstock import journal
 from penstock.engine.steps import Step
-from penstock.journal.events import BatchFinished, HotKeysChanged, KeyGroupsMoved, RowsLate
+from penstock.journal.events import BatchFinished, HotKeysChanged, KeyGroupsMoved
+from penstock.journal.window_events import RowsLate
 from penstock.testing import fail_at
 
 Feed = Callable[..., DataFrame]

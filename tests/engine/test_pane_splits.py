@@ -19,8 +19,9 @@ from penstock.engine import window_packing
 from penstock.engine.columns import PANE
 from penstock.engine.pane_splits import PaneSplits, StageNames
 from penstock.engine.task_metrics import BATCH_PROPERTY, TaskMetrics
-from penstock.journal.events import BatchFinished, PanesSplit, WindowTasks
+from penstock.journal.events import BatchFinished
 from penstock.journal.reader import read
+from penstock.journal.window_events import PanesSplit, WindowTasks
 from penstock.preference.pane_splitting import PaneSplitting
 from penstock.preference.split_control import SplitState
 from penstock.preference.splitting import PartTurns

@@ -20,7 +20,7 @@ from penstock.engine.pane_tally import PanePart
 from penstock.engine.piece_table import PieceTable
 from penstock.engine.python_step import Tally
 from penstock.engine.window_packing import WindowPacker, idle_share
-from penstock.journal.events import WindowTasks
+from penstock.journal.window_events import WindowTasks
 from penstock.preference.packing import MergeCost, Packing, Partial, pack
 from penstock.windows.segments import Piece, Segment
 from window_oracle import moment

@@ -16,7 +16,7 @@ from oracle import bag
 from penstock import journal
 from penstock.engine import closing
 from penstock.engine.steps import Step
-from penstock.journal.events import PanesStored, RowsLate, WindowsClosed
+from penstock.journal.window_events import PanesStored, RowsLate, WindowsClosed
 from penstock.testing import fail_at
 
 Events = Callable[..., DataFrame]

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from penstock.elasticity.decision import Decision
 from penstock.journal import Event, UnknownEvent
-from penstock.journal.events import ENVELOPE_KEYS, KINDS
+from penstock.journal.events import KINDS
+from penstock.journal.lines import ENVELOPE_KEYS
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 any_float = st.floats()

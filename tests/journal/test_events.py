@@ -47,7 +47,8 @@ from penstock.journal import (
     to_json,
 )
 from penstock.journal.codec import decoder
-from penstock.journal.events import ENVELOPE_KEYS, KINDS
+from penstock.journal.events import KINDS
+from penstock.journal.lines import ENVELOPE_KEYS
 from penstock.placement.flux import Move
 
 from .strategies import any_float, bodies, finite, unknown_events, values

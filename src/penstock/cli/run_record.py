@@ -9,13 +9,13 @@ from penstock.elasticity.observation import Observation
 from penstock.journal.events import (
     BatchFinished,
     DecisionMade,
-    Event,
     HotKeysChanged,
     KeyGroupsMoved,
     PlacementChanged,
     QueryStarted,
-    RowsLate,
 )
+from penstock.journal.lines import Event
+from penstock.journal.window_events import RowsLate
 
 Placed = PlacementChanged | KeyGroupsMoved | HotKeysChanged
 KEPT_BATCHES = 60

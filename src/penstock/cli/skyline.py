@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.errors import ConfigurationError
 from penstock.journal.codec import encode
-from penstock.journal.events import SkylineSeen
 from penstock.journal.reader import read
+from penstock.journal.window_events import SkylineSeen
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis

@@ -13,14 +13,8 @@ from penstock.elasticity.shed_rows import ShedRows
 from penstock.engine.control_loop import ControlLoop
 from penstock.engine.measurement import Measured, observe_operators
 from penstock.engine.progress import Progress
-from penstock.journal.events import (
-    BatchFinished,
-    FaultSeen,
-    KnownEvent,
-    RowsFailed,
-    RowsLate,
-    SourceProgress,
-)
+from penstock.journal.events import BatchFinished, FaultSeen, KnownEvent, RowsFailed, SourceProgress
+from penstock.journal.window_events import RowsLate
 from penstock.topology.dag import Topology
 from penstock.topology.jobs import Job
 from penstock.topology.operators import Compute, LateRows

@@ -20,7 +20,8 @@ from penstock.engine.preference_aggregation import PreferenceAggregation
 from penstock.engine.python_step import Tally
 from penstock.engine.row_hash import row_hash
 from penstock.engine.task_metrics import TaskReport
-from penstock.journal.events import KnownEvent, PanesSplit
+from penstock.journal.events import KnownEvent
+from penstock.journal.window_events import PanesSplit
 from penstock.preference.pane_splitting import PaneSplitting
 from penstock.preference.split_control import PanesSeen, SplitControl, SplitState, share_of_panes
 from penstock.preference.splitting import PartTurns, rows_a_turn

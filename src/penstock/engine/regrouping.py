@@ -12,6 +12,7 @@ from penstock.elasticity.observation import Observation
 from penstock.engine.windowing import Windowing
 from penstock.errors import ConfigurationError
 from penstock.journal.events import KnownEvent, PlanChanged, PlanWeighed
+from penstock.journal.window_events import WindowPlanChanged
 from penstock.topology.adaptation import (
     Adapted,
     Combine,
@@ -38,7 +39,7 @@ from penstock.topology.fusion_rules import (
 from penstock.topology.grouping import Grouping
 from penstock.topology.optimiser import Optimiser
 from penstock.topology.plan_costs import Load, Prices, skew_name
-from penstock.topology.replanning import Votes, weighed
+from penstock.topology.replanning import RECOMPILE_SECONDS, Votes, weighed
 from penstock.windows.sharing import SharingDecision
 
 _LEARNING = 0.3  # the weight of one batch in what is known of skew
@@ -185,7 +186,10 @@ class Regrouping:
             return
         self._note_skew(seen)
         for windows, decision in windowing.decided.items():
-            yield self._shared(seen.batch_id, windows, decision, batch_seconds)
+            found = self._shared(seen, windows, decision, batch_seconds)
+            yield found
+            if found.is_adopted:
+                yield WindowPlanChanged(seen.batch_id, windows, decision.mode, decision.reason)
         self._loads.append(self._load(seen, windowing))
         self._batches += 1
         if self._batches < self._optimiser.period or self.due() is not None:
@@ -229,20 +233,30 @@ class Regrouping:
         )
 
     def _shared(
-        self, batch_id: int, windows: str, decision: SharingDecision, batch_seconds: float
+        self, seen: Observation, windows: str, decision: SharingDecision, batch_seconds: float
     ) -> PlanWeighed:
-        """Let windows be split or combined as was weighed; prices of rows are those of plans."""
+        """Let windows be split or combined as was weighed, where that pays for the change."""
         price = Prices().exchanged_row
         split, combined = decision.cost_split * price, decision.cost_combined * price
         is_split = (decision.mode == "split") != decision.is_switch
         now, other = (split, combined) if is_split else (combined, split)
         step: Operation = Combine(windows) if is_split else Split(windows)
-        operations: tuple[str, ...] = (str(step),)
-        if decision.is_switch:
-            operations = self.ask((step,), None, decision.reason)
         gain = (now - other) * self._optimiser.horizon_seconds / max(batch_seconds, 1e-3)
+        change = (seen.used_slots or seen.slots) * RECOMPILE_SECONDS
+        refused = None
+        if decision.is_switch and gain <= change:
+            refused = f"within {self._optimiser.horizon_seconds:g} s it does not pay for the change"
+        elif decision.is_switch:
+            refused = self.propose((step,), decision.reason)
         return PlanWeighed(
-            batch_id, operations, now, other, 0.0, gain, decision.is_switch, decision.reason
+            seen.batch_id,
+            (str(step),),
+            now,
+            other,
+            change,
+            gain,
+            decision.is_switch and refused is None,
+            decision.reason if refused is None else f"{decision.reason}; but {refused}",
         )
 
     def _load(self, seen: Observation, windowing: Windowing) -> Load:

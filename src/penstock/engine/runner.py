@@ -380,13 +380,15 @@ class Runner:
         )
         for name, operator in self._windowing.operators.items():
             compute = operator.compute
-            is_free = compute.fuse and compute.component is None
+            is_free = (
+                compute.fuse
+                and compute.component is None
+                and not grouped.is_complete(compute)
+                and not isinstance(grouped.of(name).entrance, PythonOperator)
+            )
             operator.follow(
                 "split" if grouped.is_split(compute) else "combined",
-                is_weighed=is_free
-                and bool(self._setting.optimiser.period)
-                and not grouped.is_complete(compute)
-                and not isinstance(grouped.of(name).entrance, PythonOperator),
+                weighed_every=self._setting.optimiser.period if is_free else 0,
             )
 
     def _plan_events(self) -> Iterator[KnownEvent]:

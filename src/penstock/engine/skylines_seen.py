@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from penstock.engine.python_step import Tally
-from penstock.journal.events import SkylineSeen
+from penstock.journal.window_events import SkylineSeen
 from penstock.preference.drawn_points import newest
 from penstock.preference.preference import Preference
 

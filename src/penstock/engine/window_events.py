@@ -6,13 +6,8 @@ from collections.abc import Iterator
 
 from penstock.engine.partials import PartialCounts
 from penstock.engine.window_state import WindowState
-from penstock.journal.events import (
-    KnownEvent,
-    PanesStored,
-    RowsLate,
-    WindowPlanChanged,
-    WindowsClosed,
-)
+from penstock.journal.events import KnownEvent
+from penstock.journal.window_events import PanesStored, RowsLate, WindowPlanChanged, WindowsClosed
 from penstock.windows.consolidation import ClosingPlan
 from penstock.windows.panes import Panes
 from penstock.windows.rungs import Ladder

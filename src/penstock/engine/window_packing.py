@@ -18,7 +18,8 @@ from penstock.engine.columns import PANE, SEGMENT, TARGET, TASK, WIDTH
 from penstock.engine.piece_table import PieceTable, lookup
 from penstock.engine.preference_steps import PART
 from penstock.engine.python_step import Tally
-from penstock.journal.events import KnownEvent, WindowTasks
+from penstock.journal.events import KnownEvent
+from penstock.journal.window_events import WindowTasks
 from penstock.preference.packing import MergeCost, Packing, Partial, alone_if_sooner, pack
 from penstock.preference.partial_sizes import UNKNOWN, PartialSizes, PartSize
 from penstock.windows.segments import Segment

@@ -114,9 +114,13 @@ class WindowedOperator:
         """How often a partial is read, as windows are planned."""
         return self._plans.reads_per_partial
 
-    def follow(self, mode: Mode, *, is_weighed: bool) -> None:
-        """Take in how the plan has its partials made, and whether the two ways are weighed."""
-        self._is_weighed = is_weighed and self.keyed is None and not self.is_preference
+    def follow(self, mode: Mode, *, weighed_every: int) -> None:
+        """Take in how the plan has its partials made, and how often the two ways are weighed.
+
+        That is after so many batches; 0 keeps to the plan.
+        """
+        self._is_weighed = weighed_every > 0 and self.keyed is None and not self.is_preference
+        self._sharing = SharingRule(period=max(1, weighed_every))
         sharing = self.state.sharing
         if sharing.mode != mode:
             sharing = SharingState(mode, learned=sharing.learned)

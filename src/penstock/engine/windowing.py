@@ -19,7 +19,7 @@ from penstock.engine.stage_times import JobTimes
 from penstock.engine.task_metrics import TaskReport
 from penstock.engine.window_state import WindowState
 from penstock.engine.windowed_operator import WindowedOperator
-from penstock.journal.events import KnownEvent, WindowPlanChanged
+from penstock.journal.events import KnownEvent
 from penstock.placement.placement import Placement
 from penstock.preference.utilisation import BatchTime, StageUse
 from penstock.sinks.filesystem import HadoopFiles
@@ -193,8 +193,6 @@ class Windowing:
             decision = operator.observe(measured.jobs.get(name, JobTimes()))
             if decision is not None:
                 self.decided[shown] = decision
-            if decision is not None and decision.is_switch:
-                yield WindowPlanChanged(batch_id, shown, decision.mode, decision.reason)
 
     def stop(self) -> None:
         """Break off what runs beside the query."""

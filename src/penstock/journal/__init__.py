@@ -1,40 +1,39 @@
 """What happened and why: one event log for live runs, dry runs and simulations."""
 
 from penstock.journal.events import (
-    SCHEMA_VERSION,
     BatchFinished,
     BatchSkipped,
     CorruptLine,
     DecisionMade,
-    Event,
     FaultSeen,
     ForecastMade,
     HotKeysChanged,
     KeyGroupsMoved,
     KnownEvent,
     LimitSet,
-    PanesSplit,
-    PanesStored,
     PlacementChanged,
     PlanChanged,
     PlanWeighed,
     QueryStarted,
     QueryStopped,
     RowsFailed,
-    RowsLate,
     RowsShed,
-    SkylineSeen,
     SlotsChanged,
     SourceProgress,
     StateStored,
     UnknownEvent,
+)
+from penstock.journal.lines import SCHEMA_VERSION, Event, from_json, to_json
+from penstock.journal.reader import Cursor, Follower, follow, read
+from penstock.journal.window_events import (
+    PanesSplit,
+    PanesStored,
+    RowsLate,
+    SkylineSeen,
     WindowPlanChanged,
     WindowsClosed,
     WindowTasks,
-    from_json,
-    to_json,
 )
-from penstock.journal.reader import Cursor, Follower, follow, read
 from penstock.journal.writer import JournalWriter
 
 __all__ = [

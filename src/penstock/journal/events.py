@@ -6,19 +6,21 @@ journals can still be read; changing what a field means needs a new ``SCHEMA_VER
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from penstock.elasticity.decision import Decision
 from penstock.elasticity.observation import Observation
-from penstock.errors import ConfigurationError
-from penstock.journal.codec import decode, encode
+from penstock.journal.window_events import (
+    PanesSplit,
+    PanesStored,
+    RowsLate,
+    SkylineSeen,
+    WindowPlanChanged,
+    WindowsClosed,
+    WindowTasks,
+)
 from penstock.placement.flux import Move
-
-SCHEMA_VERSION = 1
-
-ENVELOPE_KEYS = ("v", "seq", "at", "kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,41 +121,6 @@ class RowsShed:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowsClosed:
-    """The watermark closed windows of an operator, which gave ``rows`` results."""
-
-    batch_id: int
-    operator: str
-    windows: int
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class PanesStored:
-    """What the pane store of an operator holds after a batch.
-
-    ``age_seconds`` is the event time between its oldest pane and the watermark.
-    """
-
-    batch_id: int
-    operator: str
-    segments: int
-    rows: int
-    bytes: int
-    age_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class WindowPlanChanged:
-    """Windows of an operator are formed in another way from the next batch on, and why."""
-
-    batch_id: int
-    operator: str
-    plan: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class PlanWeighed:
     """The optimiser weighed the plan against a better one.
 
@@ -186,72 +153,6 @@ class PlanChanged:
     open_windows: Mapping[str, int | None]
     pause_seconds: float
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class PanesSplit:
-    """How the panes of a preference query were split over the tasks of a batch.
-
-    A pane was split in ``parts_per_pane`` on average, a part ending at ``threshold_rows``:
-    ``alpha`` times what is usual (None: as far as there are tasks). ``utilisation`` is that of its
-    tasks. ``next_threshold_rows`` is for the batch that follows, and ``reason`` says why.
-    """
-
-    batch_id: int
-    operator: str
-    panes: int
-    parts_per_pane: float
-    threshold_rows: float | None
-    alpha: float
-    utilisation: float
-    tasks: int
-    next_threshold_rows: float | None = None
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class WindowTasks:
-    """How partial results became windows of a preference query: as tasks of two kinds.
-
-    ``updates`` put a partial result into a window, ``merges`` put two of one window together.
-    ``idle_share`` is the part of their time that tasks waited for others.
-    """
-
-    batch_id: int
-    operator: str
-    windows: int
-    partials: int
-    updates: int
-    merges: int
-    tasks: int
-    utilisation: float
-    idle_share: float
-
-
-@dataclass(frozen=True, slots=True)
-class SkylineSeen:
-    """The newest window that came out of a preference query over two columns, for drawing.
-
-    ``x`` and ``y`` are the numbers of its rows in the order of ``x``, ``rows`` how many there were
-    before some were left out so that a journal stays small. ``key`` is the group, as text. Smaller
-    is better unless ``x_is_maximized`` or ``y_is_maximized`` says that larger is. Moments, where
-    ``x_is_time`` or ``y_is_time``, are in seconds since 1970.
-    """
-
-    batch_id: int
-    operator: str
-    window_start_seconds: float
-    window_end_seconds: float
-    x_column: str
-    y_column: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    rows: int
-    key: str | None = None
-    x_is_maximized: bool = False
-    y_is_maximized: bool = False
-    x_is_time: bool = False
-    y_is_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,15 +204,6 @@ class StateStored:
     bytes: int
     written_bytes: int
     fetched_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class RowsLate:
-    """Rows that came after a window they belong to had closed."""
-
-    batch_id: int
-    operator: str
-    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,81 +282,3 @@ KnownEvent = (
 )
 
 KINDS: Mapping[str, type[KnownEvent]] = {kind.__name__: kind for kind in KnownEvent.__args__}
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One line of a journal: the ``seq``-th since the journal began, at ``at_seconds`` (epoch).
-
-    Numbers go up by one from line to line, also across restarts; a gap means that segments were
-    deleted. A :class:`CorruptLine` has the number 0 and the time NaN, since nobody knows them.
-    """
-
-    seq: int
-    at_seconds: float
-    body: KnownEvent | UnknownEvent | CorruptLine
-
-
-def to_json(event: Event) -> str:
-    """Write an event as one line of JSON, without the line's end.
-
-    >>> to_json(Event(7, 12.5, BatchSkipped(batch_id=3)))
-    '{"v":1,"seq":7,"at":12.5,"kind":"BatchSkipped","batch_id":3}'
-    """
-    body = event.body
-    if isinstance(body, UnknownEvent):
-        kind, content = body.kind, encode(body.fields)
-    elif type(body).__name__ in KINDS:
-        kind, content = type(body).__name__, encode(body)
-    else:
-        raise TypeError(f"{type(body).__name__} is not an event that a journal can hold")
-    assert isinstance(content, dict)
-    head = {"v": SCHEMA_VERSION, "seq": event.seq, "at": encode(event.at_seconds), "kind": kind}
-    # The envelope comes last in the merge too: no field may pass for a sequence number.
-    return json.dumps({**head, **content, **head}, separators=(",", ":"), allow_nan=False)
-
-
-def from_json(line: str | bytes, where: str = "this line") -> Event:
-    """Read one line; ``where`` names it in the error about a journal that is too new.
-
-    Raises ConfigurationError for a newer schema and ValueError for a line that is no event.
-
-    >>> from_json('{"v":1,"seq":7,"at":12.5,"kind":"BatchSkipped","batch_id":3,"new":true}')
-    Event(seq=7, at_seconds=12.5, body=BatchSkipped(batch_id=3))
-    >>> from_json('{"v":1,"seq":8,"at":13,"kind":"Novelty","depth":2}').body
-    UnknownEvent(kind='Novelty', fields={'depth': 2})
-    """
-    raw = _parse(line)
-    _refuse_newer(raw.get("v"), where)
-    for key in ENVELOPE_KEYS:
-        if key not in raw:
-            raise ValueError(f"it has no '{key}'")
-    seq, at_seconds = decode(int, raw["seq"]), decode(float, raw["at"])
-    kind = decode(str, raw["kind"])
-    if kind in KINDS:
-        return Event(seq, at_seconds, decode(KINDS[kind], raw))
-    unknown = {key: value for key, value in raw.items() if key not in ENVELOPE_KEYS}
-    return Event(seq, at_seconds, UnknownEvent(kind, unknown))
-
-
-def _parse(line: str | bytes) -> dict[str, object]:
-    try:
-        raw = json.loads(line.decode() if isinstance(line, bytes) else line)
-    except UnicodeDecodeError:
-        raise ValueError("it is not UTF-8 text") from None
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"it is not JSON ({error})") from None
-    if not isinstance(raw, dict):
-        raise ValueError("it is not a JSON object")
-    return raw
-
-
-def _refuse_newer(version: object, where: str) -> None:
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise ValueError(f"its schema version 'v' is {version!r:.80}")
-    if version > SCHEMA_VERSION:
-        raise ConfigurationError(
-            f"{where}: this journal was written with schema {version}, and this Penstock reads "
-            f"schemas up to {SCHEMA_VERSION}. Read it with the Penstock that wrote it, or a newer "
-            "one (pip install --upgrade penstock)."
-        )

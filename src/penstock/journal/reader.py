@@ -12,7 +12,8 @@ from pathlib import Path
 from types import TracebackType
 
 from penstock.errors import ConfigurationError
-from penstock.journal.events import CorruptLine, Event, from_json
+from penstock.journal.events import CorruptLine
+from penstock.journal.lines import Event, from_json
 from penstock.journal.segments import segment_numbers, segment_path
 
 _CHUNK_BYTES = 256 * 1024

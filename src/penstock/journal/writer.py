@@ -15,7 +15,8 @@ from queue import SimpleQueue
 from types import TracebackType
 
 from penstock.errors import ConfigurationError
-from penstock.journal.events import Event, FaultSeen, KnownEvent, UnknownEvent, to_json
+from penstock.journal.events import FaultSeen, KnownEvent, UnknownEvent
+from penstock.journal.lines import Event, to_json
 from penstock.journal.segments import SegmentAppender, last_seq, open_for_append
 
 MEGABYTE = 1024 * 1024

@@ -12,14 +12,13 @@ from penstock.errors import ConfigurationError
 from penstock.journal.events import (
     BatchFinished,
     DecisionMade,
-    Event,
     ForecastMade,
     KnownEvent,
     QueryStarted,
     QueryStopped,
     SlotsChanged,
-    to_json,
 )
+from penstock.journal.lines import Event, to_json
 from penstock.journal.segments import SegmentAppender, segment_numbers
 from penstock.version import __version__
 

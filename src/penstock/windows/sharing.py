@@ -114,9 +114,9 @@ class SharingRule:
     ('combined', True)
     """
 
-    period: int = 10
-    margin: float = 0.2
-    votes: int = 3
+    period: int = 20
+    margin: float = 0.1
+    votes: int = 2
     costs: SharingCosts = SharingCosts()
 
     def __post_init__(self) -> None:
