@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -19,7 +20,14 @@ from penstock.windows.sharing import (
     expected_combined,
 )
 
-COSTS = SharingCosts(exchange_rows=1, write_rows=2, read_rows=1, stage_rows=1_000)
+COSTS = SharingCosts(
+    exchange_rows=1,
+    write_rows=2,
+    read_rows=1,
+    handed_rows=0,
+    stage_rows=1_000,
+    read_stage_rows=0,
+)
 CROWDED = BatchPartials(rows=1_000_000, tasks=50, task_partials=50_000, reads=3)
 SPREAD = BatchPartials(rows=50_000, tasks=50, task_partials=50_000, reads=3)
 
@@ -28,6 +36,30 @@ def test_costs_by_hand() -> None:
     measured = BatchPartials(1_000, 4, task_partials=400, combined_partials=100, reads=3)
     assert cost_split(measured, COSTS) == 400 * (2 + 3)
     assert cost_combined(measured, COSTS) == 400 + 1_000 + 100 * (2 + 3)
+
+
+def test_rows_are_handed_over_to_an_aggregate_of_their_own_where_they_stay() -> None:
+    costs = replace(COSTS, handed_rows=0.5)
+    measured = BatchPartials(1_000, 4, task_partials=400, combined_partials=100, reads=3)
+    assert cost_split(measured, costs) == 500 + 400 * (2 + 3)
+    assert cost_combined(measured, costs) == cost_combined(measured, COSTS)
+
+
+def test_closings_that_are_too_much_for_one_task_exchange_what_they_read() -> None:
+    costs = replace(COSTS, read_stage_rows=7_000)
+    just = BatchPartials(10**6, 4, task_partials=25_000, combined_partials=25_000, reads=4)
+    more = replace(just, task_partials=25_001)
+    assert cost_split(just, costs) == cost_split(just, COSTS)
+    assert cost_split(more, costs) == cost_split(more, COSTS) + 7_000
+    assert cost_combined(more, costs) == cost_combined(more, COSTS)
+
+
+def test_few_keys_of_many_rows_are_brought_together_and_many_keys_are_not() -> None:
+    """As measured: 300 and 3,000 keys of 300,000 rows, and 100,000 and 400,000 of fewer."""
+    for batch in (BatchPartials(300_000, 4, 1_200, reads=5), BatchPartials(300_000, 4, 12_000)):
+        assert cost_combined(batch, SharingCosts()) < cost_split(batch, SharingCosts())
+    for batch in (BatchPartials(300_000, 4, 250_525), BatchPartials(20_000, 4, 19_877)):
+        assert cost_split(batch, SharingCosts()) < cost_combined(batch, SharingCosts())
 
 
 def test_seen_from_split_the_keys_are_estimated_from_what_a_task_met() -> None:
@@ -142,7 +174,7 @@ def test_says_why() -> None:
     assert second.reason == f"switch to combined: {costs}, 2 periods in a row"
     assert spread.reason == (
         "stay split: combined would cost 301,000 rows a batch, split costs 250,000; "
-        "a switch needs 20% less"
+        "a switch needs 10% less"
     )
 
 

@@ -16,13 +16,17 @@ from penstock.windows.sharing import BatchPartials, expected_combined
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What things cost, in seconds of a slot; measured by ``benchmarks/fusion.py``."""
+    """What things cost, in seconds of a slot.
+
+    Partials and the stage are as in :class:`~penstock.windows.sharing.SharingCosts`, of which a row
+    is a microsecond.
+    """
 
     exchanged_row: float = 1.0e-6
-    stage: float = 0.05
+    stage: float = 0.03
     crossing_row: float = 1.0e-6
-    written_partial: float = 2.0e-6
-    read_partial: float = 1.0e-6
+    written_partial: float = 1.5e-6
+    read_partial: float = 0.25e-6
 
 
 @dataclass(frozen=True, slots=True)
