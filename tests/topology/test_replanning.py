@@ -57,7 +57,7 @@ class TestCosts:
         costs = component_costs(chain(), load(), chain())
         assert costs == {"loans": 0.0, "p": pytest.approx(1.0 + 0.03 + 1.0)}
         apart = by_themselves(chain())
-        assert plan_cost(apart, load(), chain()) == pytest.approx(3 * 2.05)
+        assert plan_cost(apart, load(), chain()) == pytest.approx(3 * 2.03)
 
     def test_work_takes_longer_where_a_key_has_few_values(self) -> None:
         busy = {"op1": 8.0}
