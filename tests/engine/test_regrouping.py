@@ -14,12 +14,15 @@ from typing import Any
 import pytest
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import penstock as ps
+from oracle import bag
 from penstock import journal
 from penstock.engine.steps import Step
 from penstock.errors import ConfigurationError
 from penstock.journal.events import PlanChanged, PlanWeighed
+from penstock.journal.window_events import WindowPlanChanged
 from penstock.testing import fail_at
 from penstock.topology.adaptation import Operation, Strategy, plan_problem
 from penstock.topology.replanning import neighbours, operations_between
@@ -362,6 +365,39 @@ def test_what_was_found_and_what_was_asked_for_are_both_told(
     (changed,) = told(run(few, tmp_path, change), PlanChanged)
     assert changed.reason == "it costs less; asked for by the user"
     assert changed.operations[-1] == "RePartition(rated, 2)"
+
+
+class TestWindowsOfFewKeys:
+    """Many rows of few keys: bringing them together costs less than to hand all rows over."""
+
+    def run(self, events: Events, finish: Finish, optimiser: ps.Optimiser) -> tuple[ps.Query, Any]:
+        s = ps.Stream.read(events(4, 400_000), time="ts", watermark="5 seconds")
+        days = s.group_by("user").window(ps.tumbling("1 day"))
+        sink = ps.sinks.memory()
+        return finish(days.aggregate(n=ps.count(), name="days").to(sink), optimiser=optimiser), sink
+
+    def test_they_are_combined_while_the_query_runs(self, events: Events, finish: Finish) -> None:
+        query, sink = self.run(events, finish, ps.Optimiser(period=1))
+        weighed = [each for each in told(query, PlanWeighed) if each.operations]
+        assert [each.is_adopted for each in weighed[:2]] == [False, True]
+        assert weighed[1].operations == ("Combine(days)",)
+        assert weighed[1].other_cost_seconds < 0.9 * weighed[1].cost_seconds
+        assert weighed[1].gain_seconds > weighed[1].change_seconds > 0
+        (changed,) = told(query, PlanChanged)
+        assert (changed.batch_id, changed.strategy) == (2, "instant")
+        (way,) = [each for each in told(query, WindowPlanChanged) if each.plan == "combined"]
+        assert (way.batch_id, way.operator) == (1, "days")
+        closed = F.col("window.end") <= F.timestamp_seconds(F.lit(START + 1_600_000 - 1 - 5))
+        native = events.table.groupBy(F.window("ts", "1 day"), "user")
+        assert bag(native.agg(F.count("*").alias("n")).filter(closed)) == bag(sink.rows())
+
+    def test_they_are_not_where_that_does_not_pay(self, events: Events, finish: Finish) -> None:
+        optimiser = ps.Optimiser(period=1, horizon="1 millisecond")
+        query, _ = self.run(events, finish, optimiser)
+        weighed = [each for each in told(query, PlanWeighed) if each.operations]
+        assert not any(each.is_adopted for each in weighed)
+        assert "within 0.001 s it does not pay for the change" in weighed[1].reason
+        assert told(query, PlanChanged) == []
 
 
 def test_a_plan_that_costs_less_is_adopted_and_told_with_both_costs(

@@ -37,7 +37,7 @@ def eager() -> Iterator[None]:
         (windowed_operator, "compaction", partial(compaction, fan=2)),
         (closing_plans, "plan_closing", planned),
         (closing, "plan_closing", planned),
-        (closing, "ONE_TASK_ROWS", 6),
+        (closing, "_ONE_TASK_ROWS", 6),
         (closing, "_WORTH_PRUNING_ROWS", 12),
         (piece_table, "_MOST_PLACES", 3),
         (

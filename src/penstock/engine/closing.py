@@ -33,8 +33,9 @@ from penstock.topology.operators import Compute, Consolidate
 from penstock.windows.consolidation import ClosingPlan, Merge, plan_closing
 from penstock.windows.rungs import Ladder
 from penstock.windows.segments import Segment
-from penstock.windows.sharing import ONE_TASK_ROWS
 
+# Up to here one task is done sooner than several that have to exchange rows.
+_ONE_TASK_ROWS = 100_000
 # From here on reading less is worth code that Spark generates anew for the bounds of each closing.
 _WORTH_PRUNING_ROWS = 1_000_000
 
@@ -171,7 +172,7 @@ class Closer:
         if read > _WORTH_PRUNING_ROWS:
             rows = rows.filter(table.bounds)
         rows = table.assigned(rows)
-        if read <= ONE_TASK_ROWS and isinstance(self._aggregation, SqlAggregation):
+        if read <= _ONE_TASK_ROWS and isinstance(self._aggregation, SqlAggregation):
             rows = rows.coalesce(1)
         return rows
 

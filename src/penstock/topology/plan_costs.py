@@ -23,10 +23,10 @@ class Prices:
     """
 
     exchanged_row: float = 1.0e-6
-    stage: float = 0.03
+    stage: float = 0.036
     crossing_row: float = 1.0e-6
-    written_partial: float = 1.5e-6
-    read_partial: float = 0.25e-6
+    written_partial: float = 0.6e-6
+    read_partial: float = 0.5e-6
 
 
 @dataclass(frozen=True, slots=True)

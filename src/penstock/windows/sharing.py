@@ -21,28 +21,23 @@ Mode = Literal["split", "combined"]
 _LEARNING = 0.1  # the weight of one batch
 
 
-# Up to here one task forms windows sooner than several that have to exchange rows.
-ONE_TASK_ROWS = 100_000
-
-
 @dataclass(frozen=True, slots=True)
 class SharingCosts:
     """Prices, in rows that are exchanged.
 
     ``write_rows`` and ``read_rows`` are for each partial that is written, or read once;
     ``handed_rows`` for each row that split hands over. ``stage_rows`` is for the exchange of
-    combined, ``read_stage_rows`` for that of a closing which reads more than one task is to.
+    combined.
 
-    They were fitted to micro-batches of 24 jobs, drawn at random, of 300 to 400,000 keys, on two
-    cores; ``benchmarks/fusion.py --only grid`` tries them on others.
+    They were fitted to the times of 48 jobs of 100 to 400,000 keys on two cores;
+    ``benchmarks/fusion.py --only grid`` tries them on others.
     """
 
     exchange_rows: float = 1.0
-    write_rows: float = 1.5
-    read_rows: float = 0.25
-    handed_rows: float = 0.3
-    stage_rows: float = 30_000.0
-    read_stage_rows: float = 120_000.0
+    write_rows: float = 0.6
+    read_rows: float = 0.5
+    handed_rows: float = 0.13
+    stage_rows: float = 36_000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +192,7 @@ def cost_combined(batch: BatchPartials, costs: SharingCosts, learned: float = 1.
 
 def _kept(partials: float, reads: float, costs: SharingCosts) -> float:
     """Return what it costs to write partials, and to read them again when windows close."""
-    read = partials * reads
-    stage = costs.read_stage_rows if read > ONE_TASK_ROWS else 0.0
-    return partials * costs.write_rows + read * costs.read_rows + stage
+    return partials * (costs.write_rows + reads * costs.read_rows)
 
 
 def expected_combined(batch: BatchPartials, learned: float = 1.0) -> float:
