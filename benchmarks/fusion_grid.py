@@ -69,8 +69,9 @@ def cell(
     told_last = weighed[-1]
     is_split = told_last.cost_seconds <= told_last.other_cost_seconds
     times_of = {way: statistics.median(times) for way, times in found.items()}
+    best = min(times_of.values())
     chosen = "split" if is_split else "combined"
-    other = "combined" if is_split else "split"
+    adopted = "combined" if told_last.is_adopted else "split"
     return {
         "keys": keys,
         "rows": rows,
@@ -81,8 +82,10 @@ def cell(
         "split_cost": told_last.cost_seconds,
         "combined_cost": told_last.other_cost_seconds,
         "chosen": chosen,
-        "is_right": times_of[chosen] <= TOLERANCE * times_of[other],
-        "is_faster": times_of[chosen] <= times_of[other],
+        "is_right": times_of[chosen] <= TOLERANCE * best,
+        "is_faster": times_of[chosen] <= best,
+        "adopted": adopted,
+        "is_adopted_right": times_of[adopted] <= TOLERANCE * best,
     }
 
 

@@ -47,12 +47,13 @@ def test_every_way_of_it_counts_the_same(spark: SparkSession, tmp_path: Path) ->
 
 def test_a_choice_is_right_where_it_is_hardly_slower() -> None:
     results = [
-        {"is_right": True, "is_faster": True},
-        {"is_right": True, "is_faster": False},
-        {"is_right": False, "is_faster": False},
-        {"is_right": True, "is_faster": True},
+        {"is_right": True, "is_faster": True, "is_adopted_right": False},
+        {"is_right": True, "is_faster": False, "is_adopted_right": False},
+        {"is_right": False, "is_faster": False, "is_adopted_right": True},
+        {"is_right": True, "is_faster": True, "is_adopted_right": False},
     ]
     assert fusion.summary("grid", results) == {
         "right_within_5_percent": 0.75,
         "right_strictly": 0.5,
+        "adopted_right_within_5_percent": 0.25,
     }
