@@ -98,7 +98,9 @@ def test_a_list_that_a_function_wrote_into_is_checked_again() -> None:
 def test_a_row_of_another_key_is_found_also_where_all_values_are_those_that_came() -> None:
     schema = pa.schema([("key", pa.int64())])
     given = GivenRows.of(to_columns([{"key": 1}, {"key": 2}], schema))
-    made = MadeRows(given.rows, {0: range(2)}, schema, given)  # both come from the first key
+    numbers = [range(1), range(1, 2)]
+    # Both come from the first key.
+    made = MadeRows(given.rows, {0: range(2)}, schema, given, numbers)
     keys = row_keys(to_columns([{"key": 1}, {"key": 2}], schema).columns).to_pylist()
     assert made.strayed(["key"], keys) == 1
 
@@ -252,7 +254,9 @@ class TestRowsThatGoOn:
 
     def test_their_order_is_that_of_before(self) -> None:
         given = self.given()
-        made = MadeRows(list(given.rows), places([0, 1]), SCHEMA, given, "ts")
+        numbers = [range(1), range(1, 2)]
+        made = MadeRows(list(given.rows), places([0, 1]), SCHEMA, given, numbers, "ts")
+        assert made.strayed(["key"], [b"never", b"looked at"]) is None
         assert {key: list(place) for key, place in made.in_order("ts").items()} == {0: [0], 1: [1]}
         assert made.given.went_on(made.rows, SCHEMA)
         assert made.batch.equals(to_columns(given.rows, SCHEMA))

@@ -62,7 +62,7 @@ class GivenRows:
             and schema.names == list(self.columns)
             and schema.types == self.types
             and not any(map(pa.types.is_nested, schema.types))
-            and len(set(map(id, rows))) == len(rows)
+            and (all(map(is_, rows, self.rows)) or len(set(map(id, rows))) == len(rows))
             and sum(map(len, rows)) == len(rows) * len(schema)
             and all(_has(rows, name, values) for name, values in self.columns.items())
             and not any(None in self.columns[f.name] for f in schema if not f.nullable)
@@ -79,8 +79,8 @@ def _has(rows: list[Row], name: str, values: list[Any]) -> bool:
 class MadeRows:
     """The rows that an operator made, key after key; ``places`` says where those of a key are.
 
-    ``given`` are those that it was given, in the same order of keys, and in the order of the column
-    ``ordered_by`` for each key.
+    ``given`` are those that it was given, of which ``numbers`` says which are of each key, in the
+    order of the column ``ordered_by``.
     """
 
     def __init__(
@@ -89,15 +89,21 @@ class MadeRows:
         places: Mapping[int, range],
         schema: pa.Schema,
         given: GivenRows | None = None,
+        numbers: Sequence[Sequence[int]] = (),
         ordered_by: str | None = None,
     ) -> None:
         """Raise ``WrongValue`` where a row is not as ``schema`` declares it."""
         self._schema = schema
         self.places = places
-        self._ordered_by: str | None = None
+        went_on = given is not None and given.went_on(rows, schema)
+        # Each key has just the rows that it was given, where those lie together.
+        self._is_as_given = went_on and all(
+            number < len(numbers) and numbers[number] == place for number, place in places.items()
+        )
+        self._ordered_by = ordered_by if self._is_as_given else None
         self._columns: dict[str, list[Any]] | None
-        if given is not None and given.went_on(rows, schema):
-            self._columns, self._ordered_by = given.columns, ordered_by
+        if went_on and given is not None:
+            self._columns = given.columns
         else:
             self._columns = plain_columns(rows, schema)
         if self._columns is None:
@@ -133,6 +139,8 @@ class MadeRows:
 
         ``wanted`` are the keys in bytes, by their numbers.
         """
+        if self._is_as_given:
+            return None
         if self._have_one_key_each(names):
             firsts = pa.array([place.start for place in self.places.values()], pa.int64())
             made, numbers = self.keys(names).take(firsts), list(self.places)

@@ -226,7 +226,8 @@ class _Calls:
 
     def _checked(self) -> tuple[MadeRows, pa.RecordBatch]:
         schema, ordered_by = self._call.schema, self._call.time
-        out = MadeRows(self._results, self._places, schema, self._arrived, ordered_by)
+        numbers = () if self._unread else self._hand.rows
+        out = MadeRows(self._results, self._places, schema, self._arrived, numbers, ordered_by)
         values = [change.value for change in self._changes.values() if change.value is not None]
         return out, to_columns(values, self._call.shape.state)
 
