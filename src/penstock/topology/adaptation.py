@@ -260,7 +260,7 @@ def _basic(components: Components, operation: Operation) -> tuple[Basic, ...]:
     if plan_problem(components.regrouped(_moved(components, together))) is None:
         return (together,)
     target = _free_name(components, compute)
-    along = _leading(components, homes[name])
+    along = [op.name for op in components.leading(homes[name])]
     return (
         Migrate(compute, home, target),
         *[Migrate(each, homes[each], target) for each in along],
@@ -271,15 +271,9 @@ def _parting(components: Components, compute: str, name: str, read: str) -> tupl
     """Let partials go to where rows come from; what reads their windows goes with those."""
     home = components.grouping.homes[compute]
     target = home if home == name else _free_name(components, name)
-    rest = [each for each in _leading(components, home) if each != compute]
+    rest = [op.name for op in components.leading(home) if op.name != compute]
     moves = [Migrate(each, home, target) for each in rest if target != home]
     return (Migrate(compute, home, read), *moves)
-
-
-def _leading(components: Components, component: str) -> list[str]:
-    """Name the operators of a component but SQL that goes along with one of them."""
-    leaders = set(components.job.operators)
-    return [op.name for op in components[component].operators if op.name in leaders]
 
 
 def _free_name(components: Components, name: str) -> str:

@@ -85,6 +85,11 @@ class Components:
         """Return the component that an operator runs in."""
         return self._all[self.grouping.homes[operator]]
 
+    def leading(self, component: str) -> tuple[Operator, ...]:
+        """Return the operators of a component but SQL that goes along with one of them."""
+        leaders = set(self.job.operators)
+        return tuple(op for op in self._all[component].operators if op.name in leaders)
+
     def together(self, one: str, other: str) -> bool:
         """Whether two operators run in one component."""
         return self.grouping.together(one, other)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.topology.components import Component, Components
-from penstock.topology.operators import Compute, Join, Operator, Source, Union
+from penstock.topology.components import Components
+from penstock.topology.operators import Compute, Join, Source, Union
 from penstock.windows.durations import in_words
 from penstock.windows.specs import WindowSpec
 
@@ -66,20 +66,14 @@ def _reason(components: Components, upstream: str, downstream: str, entered: str
     job = components.job
     both = frozenset(
         operator.name
-        for component in (components[upstream], components[downstream])
-        for operator in _leading(component, components)
+        for component in (upstream, downstream)
+        for operator in components.leading(component)
     )
     if problem := job.problem(both):
         return problem
     if not job.attributes(both):
         return "they share no attribute to partition on"
     return "fusing them was not worth it"
-
-
-def _leading(component: Component, components: Components) -> list[Operator]:
-    """Return the operators of a component but SQL that goes along with one of them."""
-    leading = set(components.job.operators)
-    return [operator for operator in component.operators if operator.name in leading]
 
 
 def _shared(components: Components, compute: Compute) -> SharedWindows:
