@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,7 +50,7 @@ class Change:
     """A plan that takes the place of another from a micro-batch on.
 
     ``repartitioned`` are components whose key groups are shared out anew, some perhaps gone since.
-    ``is_handed_over`` says that what a disruptive change has to merge first is being merged.
+    ``handed_over`` are the windows whose partials are being merged, as a disruptive change has it.
     """
 
     before: Components
@@ -60,7 +60,7 @@ class Change:
     strategy: Strategy
     reason: str
     repartitioned: tuple[str, ...] = ()
-    is_handed_over: bool = False
+    handed_over: frozenset[str] = frozenset()
 
     @property
     def windows(self) -> tuple[str, ...]:
@@ -127,14 +127,12 @@ class Regrouping:
         with self._lock:
             return self._asked
 
-    def is_handing_over(self, change: Change) -> None:
-        """Note that what a disruptive change has to hand over is being merged.
-
-        Where more was asked for meanwhile, that is handed over by itself.
-        """
+    def is_handing_over(self, windows: Iterable[str]) -> None:
+        """Note that the partials of windows are being merged; more may be asked for meanwhile."""
         with self._lock:
-            if self._asked is change:
-                self._asked = replace(change, is_handed_over=True)
+            assert self._asked is not None
+            handed_over = self._asked.handed_over | frozenset(windows)
+            self._asked = replace(self._asked, handed_over=handed_over)
 
     def adopt(self, change: Change) -> None:
         """Run the next batch as a change has it."""
@@ -149,6 +147,7 @@ class Regrouping:
                     before=change.after,
                     operations=later.operations[len(change.operations) :],
                     repartitioned=later.repartitioned[len(change.repartitioned) :],
+                    handed_over=frozenset(),
                 )
             self._loads, self._batches = [], 0
 
@@ -285,11 +284,22 @@ class Regrouping:
     def _change(self, found: Adapted, strategy: Strategy, reason: str) -> Change:
         said = tuple(str(each) for each in found.operations)
         anew = tuple(each.component for each in found.operations if isinstance(each, RePartition))
+        handed_over: frozenset[str] = frozenset()
         if self._asked is not None:  # both take effect together
             said, anew = (*self._asked.operations, *said), (*self._asked.repartitioned, *anew)
             strategy = most_disruptive((self._asked.strategy, strategy))
             reason = "; ".join(dict.fromkeys((self._asked.reason, reason)))
-        return Change(self.components, found.components, found.pinned, said, strategy, reason, anew)
+            handed_over = self._asked.handed_over  # or a change asked for at every batch never came
+        return Change(
+            self.components,
+            found.components,
+            found.pinned,
+            said,
+            strategy,
+            reason,
+            anew,
+            handed_over,
+        )
 
     def _restore(self, known: Mapping[str, Any], combined: Sequence[str]) -> None:
         """Go on with the grouping that was committed, where it still fits the topology."""

@@ -341,10 +341,11 @@ class Runner:
         affected = [self._windowing.operators[name] for name in change.windows]
         if any(operator.is_handed_over for operator in affected):
             return  # not merged yet
-        if change.strategy == "disruptive" and affected and not change.is_handed_over:
-            for operator in affected:  # merged when this batch is committed; the next one waits
-                operator.is_handed_over = True
-            self.regrouping.is_handing_over(change)
+        waiting = set(change.windows) - change.handed_over
+        if change.strategy == "disruptive" and waiting:
+            for name in waiting:  # merged when this batch is committed; the next one waits
+                self._windowing.operators[name].is_handed_over = True
+            self.regrouping.is_handing_over(waiting)
             return
         started = time.perf_counter()
         for operator in affected:
