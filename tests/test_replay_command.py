@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from penstock.cli import app, replay_log
-from penstock.cli.commands import PolicyName
 from penstock.cli.policy_names import USUAL
 from penstock.cli.replay_log import slots_over_time
+from penstock.cli.run_command import PolicyName
 from penstock.elasticity.policy_names import policy_named
 from penstock.elasticity.static import Static
 from penstock.replay.batches import Replayed, ReplayedBatch

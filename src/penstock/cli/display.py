@@ -1,0 +1,31 @@
+"""Which display of a running query there is: it depends on who looks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+from rich.console import Console
+
+from penstock.cli.progress import LiveProgress, NoProgress, PlainProgress, Progress
+
+
+def display(
+    title: str, *, json: bool = False, quiet: bool = False
+) -> Callable[[Sequence[str]], Progress]:
+    """Choose a display: a live one on standard error in a terminal, else plain lines, or none.
+
+    Plain lines go to standard output, which is a log then; beside JSON there are none.
+    """
+    console = Console(stderr=True)
+    if quiet or (json and not console.is_terminal):
+        return lambda outputs: NoProgress()
+    if console.is_terminal:
+        return lambda outputs: LiveProgress(outputs, console, title)
+    return lambda outputs: PlainProgress(outputs, _write_line)
+
+
+def _write_line(text: str) -> None:
+    # Whoever reads a pipe wants to see the line now.
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

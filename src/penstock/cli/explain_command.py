@@ -1,0 +1,37 @@
+"""The options of ``penstock explain``."""
+
+from __future__ import annotations
+
+import json as json_format
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from penstock.cli.job_file import JobFile
+from penstock.cli.options import AsJson, File
+
+
+class ExplainFormat(StrEnum):
+    """How a topology is shown."""
+
+    text = "text"
+    mermaid = "mermaid"
+    html = "html"
+
+
+def explain(
+    file: File,
+    format: Annotated[
+        ExplainFormat, typer.Option(help="Text, a Mermaid drawing, or a page.")
+    ] = ExplainFormat.text,
+    json: AsJson = False,
+) -> None:
+    """Show what a job does, without running it.
+
+    Example: penstock explain job.py --format html > topology.html
+    """
+    from penstock.cli.run_job import explain_job
+
+    text = explain_job(JobFile.parse(file), format.value)
+    typer.echo(json_format.dumps({"format": format.value, "topology": text}) if json else text)

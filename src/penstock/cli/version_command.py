@@ -1,0 +1,33 @@
+"""``penstock version``."""
+
+from __future__ import annotations
+
+import json as json_format
+import platform
+
+import typer
+
+# Asked of the package, a name is first looked for in the whole public API, which takes seconds.
+import penstock.doctor as checks
+from penstock.cli.options import AsJson, OnlyResult
+from penstock.version import __version__
+
+
+def version(json: AsJson = False, quiet: OnlyResult = False) -> None:
+    """Print the versions of Penstock, PySpark and Python.
+
+    With --quiet only Penstock's, as a bare number.
+    Example: penstock version --json
+    """
+    versions = {
+        "penstock": __version__,
+        "pyspark": checks.pyspark_version(),
+        "python": platform.python_version(),
+    }
+    if json:
+        typer.echo(json_format.dumps(versions))
+    elif quiet:
+        typer.echo(__version__)
+    else:
+        others = f"PySpark {versions['pyspark']}, Python {versions['python']}"
+        typer.echo(f"penstock {__version__} ({others})")
