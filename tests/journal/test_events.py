@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from pathlib import Path
@@ -16,18 +17,23 @@ from penstock.journal import (
     SCHEMA_VERSION,
     BatchFinished,
     BatchSkipped,
+    ControlTaken,
     CorruptLine,
     DecisionMade,
     Event,
     FaultSeen,
     ForecastMade,
+    HotKey,
     HotKeysChanged,
+    HottestKeys,
     KeyGroupsMoved,
+    KeyGroupsPlaced,
     LimitSet,
     PanesSplit,
     PanesStored,
     PlacementChanged,
     PlanChanged,
+    PlannedOperator,
     PlanWeighed,
     QueryStarted,
     QueryStopped,
@@ -38,6 +44,7 @@ from penstock.journal import (
     SlotsChanged,
     SourceProgress,
     StateStored,
+    TopologyPlanned,
     UnknownEvent,
     WindowPlanChanged,
     WindowsClosed,
@@ -99,6 +106,16 @@ SCHEMA_1 = [
         0.0,
         "half the rows travel",
     ),
+    TopologyPlanned(
+        8,
+        (
+            PlannedOperator("taxis", "source", "taxis", detail="rate"),
+            PlannedOperator("enrich", "map", "taxis", ("taxis",), runs_python=True),
+        ),
+    ),
+    ControlTaken(8, max_slots=4, by="the dashboard", reason="at most 4 slots"),
+    KeyGroupsPlaced(8, "sessions", (0, 1, 0, 1)),
+    HottestKeys(8, "sessions", (HotKey("anna", 0.5, 0.001), HotKey("#9f3c21aa", 0.25))),
 ]
 
 
@@ -170,6 +187,30 @@ def test_fields_of_a_newer_minor_version_are_ignored_at_any_depth() -> None:
 def test_fields_that_an_older_version_did_not_write_take_their_default() -> None:
     line = '{"v":1,"seq":1,"at":2,"kind":"FaultSeen","batch_id":null,"what":"w","detail":"d"}'
     assert from_json(line).body == FaultSeen(None, "w", "d", count=1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_a_line_has_no_field_that_a_reader_would_fill_in(kind: str, data: st.DataObject) -> None:
+    """Leaving out any field of a line must make it another event, or none."""
+    event = Event(1, 2.0, data.draw(values(KINDS[kind])))
+    raw = json.loads(to_json(event))
+    for name in set(raw) - set(ENVELOPE_KEYS):
+        less = json.dumps({key: value for key, value in raw.items() if key != name})
+        with contextlib.suppress(ValueError):
+            assert from_json(less) != event
+
+
+def test_fields_that_have_their_default_are_left_out_at_any_depth() -> None:
+    quiet = OperatorObservation("enrich", 100, 90, 0.5, 4, 0.2, 0.125)
+    seen = Observation(7, 5.0, 0.75, None, 4, (quiet,), (SourceObservation("taxis", 100),))
+    assert to_json(Event(1, 2.0, BatchFinished(seen))) == (
+        '{"v":1,"seq":1,"at":2.0,"kind":"BatchFinished","observation":{"batch_id":7,'
+        '"at_seconds":5.0,"batch_seconds":0.75,"trigger_seconds":null,"slots":4,'
+        '"operators":[{"name":"enrich","rows_in":100,"rows_out":90,"busy_seconds":0.5,"tasks":4,'
+        '"slowest_task_seconds":0.2,"mean_task_seconds":0.125}],'
+        '"sources":[{"name":"taxis","rows":100}]}}'
+    )
 
 
 @pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, 40])

@@ -3,6 +3,7 @@
 from penstock.journal.events import (
     BatchFinished,
     BatchSkipped,
+    ControlTaken,
     CorruptLine,
     DecisionMade,
     FaultSeen,
@@ -24,7 +25,9 @@ from penstock.journal.events import (
     UnknownEvent,
 )
 from penstock.journal.lines import SCHEMA_VERSION, Event, from_json, to_json
+from penstock.journal.placement_events import HotKey, HottestKeys, KeyGroupsPlaced
 from penstock.journal.reader import Cursor, Follower, follow, read
+from penstock.journal.topology_events import PlannedOperator, TopologyPlanned
 from penstock.journal.window_events import (
     PanesSplit,
     PanesStored,
@@ -40,6 +43,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "BatchFinished",
     "BatchSkipped",
+    "ControlTaken",
     "CorruptLine",
     "Cursor",
     "DecisionMade",
@@ -47,9 +51,12 @@ __all__ = [
     "FaultSeen",
     "Follower",
     "ForecastMade",
+    "HotKey",
     "HotKeysChanged",
+    "HottestKeys",
     "JournalWriter",
     "KeyGroupsMoved",
+    "KeyGroupsPlaced",
     "KnownEvent",
     "LimitSet",
     "PanesSplit",
@@ -57,6 +64,7 @@ __all__ = [
     "PlacementChanged",
     "PlanChanged",
     "PlanWeighed",
+    "PlannedOperator",
     "QueryStarted",
     "QueryStopped",
     "RowsFailed",
@@ -66,6 +74,7 @@ __all__ = [
     "SlotsChanged",
     "SourceProgress",
     "StateStored",
+    "TopologyPlanned",
     "UnknownEvent",
     "WindowPlanChanged",
     "WindowTasks",

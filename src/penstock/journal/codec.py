@@ -19,8 +19,11 @@ from penstock.errors import PenstockError
 Decoder = Callable[[object], object]
 
 
-def encode(value: object) -> object:
+def encode(value: object, *, without_defaults: bool = False) -> object:
     """Turn a value into what ``json.dumps`` takes; NaN and the infinities become None.
+
+    ``without_defaults`` leaves out the fields of dataclasses that have their default: readers fill
+    them in.
 
     >>> encode({"mean": float("nan"), "rows": (1, 2)})
     {'mean': None, 'rows': [1, 2]}
@@ -30,11 +33,14 @@ def encode(value: object) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if is_dataclass(value) and not isinstance(value, type):
-        return {name: encode(getattr(value, name)) for name in _field_names(type(value))}
+        return _encode_fields(value, without_defaults)
     if isinstance(value, Mapping):
-        return {_key(key): encode(item) for key, item in value.items()}
+        return {
+            _key(key): encode(item, without_defaults=without_defaults)
+            for key, item in value.items()
+        }
     if isinstance(value, tuple | list):
-        return [encode(item) for item in value]
+        return [encode(item, without_defaults=without_defaults) for item in value]
     # NumPy's scalars, without importing NumPy.
     if isinstance(value, Integral):
         return int(value)
@@ -78,9 +84,27 @@ def _key(key: object) -> str:
     return key
 
 
+def _encode_fields(value: Any, without_defaults: bool) -> dict[str, object]:
+    encoded: dict[str, object] = {}
+    kind: Any = type(value)
+    for name, default in _written_defaults(kind):
+        written = encode(getattr(value, name), without_defaults=without_defaults)
+        # Compared as written: a NaN is null, and so is the None that it reads back as.
+        if not without_defaults or written != default:
+            encoded[name] = written
+    return encoded
+
+
 @cache
-def _field_names(dataclass: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(dataclass))
+def _written_defaults(dataclass: Any) -> tuple[tuple[str, object], ...]:
+    """Return the fields' names with their defaults as written; MISSING, unlike all, where none."""
+    return tuple((field.name, _written_default(field)) for field in fields(dataclass))
+
+
+def _written_default(field: Field[Any]) -> object:
+    if field.default_factory is not MISSING:
+        return encode(field.default_factory(), without_defaults=True)
+    return MISSING if field.default is MISSING else encode(field.default, without_defaults=True)
 
 
 def _wrong(wanted: str, value: object) -> ValueError:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 from penstock.elasticity.decision import Decision
 from penstock.elasticity.observation import Observation
+from penstock.journal.placement_events import HottestKeys, KeyGroupsPlaced
+from penstock.journal.topology_events import TopologyPlanned
 from penstock.journal.window_events import (
     PanesSplit,
     PanesStored,
@@ -69,12 +71,17 @@ class SourceProgress:
 
 @dataclass(frozen=True, slots=True)
 class ForecastMade:
-    """The rows each operator is expected to get within the next ``horizon_seconds``."""
+    """The rows each operator is expected to get within the next ``horizon_seconds``.
+
+    They should lie between ``low_rows`` and ``high_rows``, where the forecast says how sure it is.
+    """
 
     batch_id: int
     horizon_seconds: float
     rows: Mapping[str, float]
     query: str | None = None
+    low_rows: Mapping[str, float] = field(default_factory=dict)
+    high_rows: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,22 @@ class DecisionMade:
     batch_id: int
     decision: Decision
     query: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ControlTaken:
+    """Somebody (``by``) asked a running query for other slots than its policy's; it does so now.
+
+    With no field set the policy has the say again. ``reason`` says what was asked for.
+    """
+
+    batch_id: int | None
+    paused: bool = False
+    min_slots: int | None = None
+    max_slots: int | None = None
+    forced_slots: int | None = None
+    by: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,11 +278,13 @@ class CorruptLine:
 
 KnownEvent = (
     QueryStarted
+    | TopologyPlanned
     | BatchFinished
     | BatchSkipped
     | SourceProgress
     | ForecastMade
     | DecisionMade
+    | ControlTaken
     | SlotsChanged
     | LimitSet
     | RowsShed
@@ -272,8 +297,10 @@ KnownEvent = (
     | WindowTasks
     | SkylineSeen
     | PlacementChanged
+    | KeyGroupsPlaced
     | KeyGroupsMoved
     | HotKeysChanged
+    | HottestKeys
     | StateStored
     | RowsLate
     | RowsFailed

@@ -30,15 +30,19 @@ class Event:
 def to_json(event: Event) -> str:
     """Write an event as one line of JSON, without the line's end.
 
-    >>> from penstock.journal.events import BatchSkipped
+    Fields that have their default are left out, and so is what a day of batches would repeat.
+
+    >>> from penstock.journal.events import BatchSkipped, QueryStopped
     >>> to_json(Event(7, 12.5, BatchSkipped(batch_id=3)))
     '{"v":1,"seq":7,"at":12.5,"kind":"BatchSkipped","batch_id":3}'
+    >>> to_json(Event(8, 13.5, QueryStopped("ended", error=None)))
+    '{"v":1,"seq":8,"at":13.5,"kind":"QueryStopped","reason":"ended"}'
     """
     body = event.body
     if isinstance(body, UnknownEvent):
         kind, content = body.kind, encode(body.fields)
     elif type(body).__name__ in KINDS:
-        kind, content = type(body).__name__, encode(body)
+        kind, content = type(body).__name__, encode(body, without_defaults=True)
     else:
         raise TypeError(f"{type(body).__name__} is not an event that a journal can hold")
     assert isinstance(content, dict)

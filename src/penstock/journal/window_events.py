@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class WindowsClosed:
-    """The watermark closed windows of an operator, which gave ``rows`` results."""
+    """The watermark closed windows of an operator, which gave ``rows`` results.
+
+    ``newest_end_seconds`` is the end of the newest of them, event time since the epoch.
+    """
 
     batch_id: int
     operator: str
     windows: int
     rows: int
+    newest_end_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,8 @@ class PanesStored:
     """What the pane store of an operator holds after a batch.
 
     ``age_seconds`` is the event time between its oldest pane and the watermark.
+    ``open_windows`` is how many windows, of all keys alike, began before the newest row and are not
+    closed; ``watermark_seconds`` is the operator's own watermark, event time since the epoch.
     """
 
     batch_id: int
@@ -28,6 +34,8 @@ class PanesStored:
     rows: int
     bytes: int
     age_seconds: float
+    open_windows: int | None = None
+    watermark_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,33 @@
+"""What a journal can say of a topology: its operators, and the components they run in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedOperator:
+    """One operator of a topology as it runs: what it is, where, and what it reads.
+
+    ``kind`` is in users' words: source, map, filter, window, sink and so on. ``component`` names
+    the component that it runs in, ``inputs`` the operators it reads, and ``detail`` is what
+    ``explain`` says of it.
+    """
+
+    name: str
+    kind: str
+    component: str
+    inputs: tuple[str, ...] = ()
+    runs_python: bool = False
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyPlanned:
+    """All operators of a query and the components they run in from this micro-batch on.
+
+    Written when a query starts, and again after each change of its plan.
+    """
+
+    batch_id: int
+    operators: tuple[PlannedOperator, ...]
