@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -29,6 +30,8 @@ from penstock.topology.explain import Format, explain
 State = Literal["running", "stopped", "failed"]
 _LOOK_EVERY_SECONDS = 0.2
 _ENDS_WITHIN_SECONDS = 0.01
+
+_log = logging.getLogger("penstock.engine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,9 @@ class Query:
         self._runner = runner
         self._journal = journal
         self._closed = False
+        self._at_end: list[Callable[[], object]] = []
         self.journal_dir = journal_dir
+        self.metrics_address: str | None = None
         self._closing = threading.Lock()
         runner.progress = self._progress
         runner.admitting.query = spark_query
@@ -184,6 +189,14 @@ class Query:
         """Return the decisions taken so far, oldest first, each with its reason."""
         return list(self._runner.planning.loop.decisions)
 
+    def when_ended(self, then: Callable[[], object]) -> None:
+        """Have ``then`` called once the query has ended; at once where it has."""
+        with self._closing:
+            if not self._closed:
+                self._at_end.append(then)
+                return
+        _call(then)
+
     def _was_stopped_before(self, cause: BaseException) -> bool:
         """Whether the query ended because a stop kept its next batch from starting."""
         return self._runner.failure is None and StopRequested.__name__ in str(cause)
@@ -218,8 +231,18 @@ class Query:
             self._journal.close()
             self._runner.checkpoint.lock.release()
             note_ended(self._run_id)
+            for then in self._at_end:
+                _call(then)
 
 
 def _total(waiting: Mapping[str, int | None]) -> int | None:
     told = [rows for rows in waiting.values() if rows is not None]
     return sum(told) if told else None
+
+
+def _call(then: Callable[[], object]) -> None:
+    """Do what is left to do after the end, of which nothing may pass for a failure of the query."""
+    try:
+        then()
+    except Exception as error:
+        _log.warning("something to be done after the query failed: %s", error)
