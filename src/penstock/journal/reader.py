@@ -6,6 +6,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -17,6 +18,7 @@ from penstock.journal.lines import Event, from_json
 from penstock.journal.segments import segment_numbers, segment_path
 
 _CHUNK_BYTES = 256 * 1024
+_TELL_EVERY_LINES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,80 @@ class Cursor:
     line: int = 0
 
 
-class Follower:
+@dataclass(frozen=True, slots=True)
+class RawLine:
+    """One line of a journal as it stands in its file, with its end unless it was cut off."""
+
+    path: Path
+    number: int
+    text: bytes
+
+    def event(self) -> Event:
+        """Read the line; one that is no event gives a :class:`CorruptLine`."""
+        return _event(self.text, self.path, self.number)
+
+
+class LineFollower:
+    """Hands out each line of a growing journal once, in order, for readers that decode their own.
+
+    ``cursor`` is the place after the last line handed out; a follower made with it goes on from
+    there. Segments deleted before they were read are passed over. A journal that was deleted and
+    begun anew is read from its start, and ``times_begun_anew`` counts how often that was so.
+    """
+
+    def __init__(self, directory: str | Path, cursor: Cursor | None = None) -> None:
+        self.directory = Path(directory)
+        self.cursor = cursor or Cursor()
+        self.times_begun_anew = 0
+        self._file: FileIO | None = None
+
+    def poll_lines(self) -> Iterator[RawLine]:
+        """Hand out what is new by now; half a line at the very end waits for its other half."""
+        while True:
+            self._begin_anew_if_replaced()
+            # Looked up before reading on: a segment gets no more lines once there is a next one.
+            following = self._following_segment()
+            yield from self._rest_of_segment(is_finished=following is not None)
+            if following is None:
+                return
+            self.close()
+            self.cursor = Cursor(segment=following)
+
+    def close(self) -> None:
+        """Close the open segment; polling again opens it again."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+    def _following_segment(self) -> int | None:
+        return next((n for n in segment_numbers(self.directory) if n > self.cursor.segment), None)
+
+    def _begin_anew_if_replaced(self) -> None:
+        numbers = segment_numbers(self.directory)
+        if self._file is None and self.cursor.segment in numbers:
+            self._file = _open(segment_path(self.directory, self.cursor.segment))
+            replaced = self._file is not None and not _ends_line(self._file, self.cursor.offset)
+        elif self._file is not None and self.cursor.segment in numbers:
+            replaced = _is_replaced(self._file, segment_path(self.directory, self.cursor.segment))
+        else:
+            # Writers never delete their newest segment, so these are another journal's.
+            replaced = bool(numbers) and numbers[-1] < self.cursor.segment
+        if replaced:
+            self.close()
+            self.cursor = Cursor()
+            self.times_begun_anew += 1
+
+    def _rest_of_segment(self, is_finished: bool) -> Iterator[RawLine]:
+        if self._file is None:
+            return
+        path = segment_path(self.directory, self.cursor.segment)
+        for text in _lines_from(self._file, self.cursor.offset, also_half=is_finished):
+            line = self.cursor.line + 1
+            self.cursor = Cursor(self.cursor.segment, self.cursor.offset + len(text), line)
+            yield RawLine(path, line, text)
+
+
+class Follower(LineFollower):
     """Hands out each event of a growing journal once, in order.
 
     ``cursor`` is the place after the last event handed out; a Follower made with it goes on from
@@ -48,28 +123,9 @@ class Follower:
     ([1], [2])
     """
 
-    def __init__(self, directory: str | Path, cursor: Cursor | None = None) -> None:
-        self.directory = Path(directory)
-        self.cursor = cursor or Cursor()
-        self._file: FileIO | None = None
-
     def poll(self) -> Iterator[Event]:
         """Hand out what is new by now; half a line at the very end waits for its other half."""
-        while True:
-            self._begin_anew_if_replaced()
-            # Looked up before reading on: a segment gets no more lines once there is a next one.
-            following = self._following_segment()
-            yield from self._rest_of_segment(is_finished=following is not None)
-            if following is None:
-                return
-            self.close()
-            self.cursor = Cursor(segment=following)
-
-    def close(self) -> None:
-        """Close the open segment; polling again opens it again."""
-        file, self._file = self._file, None
-        if file is not None:
-            file.close()
+        return (line.event() for line in self.poll_lines())
 
     def __enter__(self) -> Follower:
         return self
@@ -82,45 +138,19 @@ class Follower:
     ) -> None:
         self.close()
 
-    def _following_segment(self) -> int | None:
-        return next((n for n in segment_numbers(self.directory) if n > self.cursor.segment), None)
 
-    def _begin_anew_if_replaced(self) -> None:
-        numbers = segment_numbers(self.directory)
-        if self._file is None and self.cursor.segment in numbers:
-            self._file = _open(segment_path(self.directory, self.cursor.segment))
-            replaced = self._file is not None and not _ends_line(self._file, self.cursor.offset)
-        elif self._file is not None and self.cursor.segment in numbers:
-            replaced = _is_replaced(self._file, segment_path(self.directory, self.cursor.segment))
-        else:
-            # Writers never delete their newest segment, so these are another journal's.
-            replaced = bool(numbers) and numbers[-1] < self.cursor.segment
-        if replaced:
-            self.close()
-            self.cursor = Cursor()
-
-    def _rest_of_segment(self, is_finished: bool) -> Iterator[Event]:
-        if self._file is None:
-            return
-        path = segment_path(self.directory, self.cursor.segment)
-        for text in _lines_from(self._file, self.cursor.offset, also_half=is_finished):
-            line = self.cursor.line + 1
-            event = _event(text, path, line)
-            self.cursor = Cursor(self.cursor.segment, self.cursor.offset + len(text), line)
-            yield event
-
-
-def read(path: str | Path) -> Iterator[Event]:
+def read(path: str | Path, on_read: Callable[[float], object] | None = None) -> Iterator[Event]:
     """Read a journal, or one of its files, from its start to what is written by now.
 
     A line that can't be read comes as a ``CorruptLine`` and reading goes on; half a line at the
-    very end is left out, because its writer may still be at it.
+    very end is left out, because its writer may still be at it. ``on_read`` is told now and then
+    which share of the journal has been read.
     """
     path = Path(path)
     if path.is_dir():
-        return _read_directory(path)
+        return _read_directory(path, on_read)
     if path.is_file():
-        return _read_file(path)
+        return _read_file(path, on_read)
     raise ConfigurationError(f"journal: there is nothing at {path}. Name a journal's directory.")
 
 
@@ -146,14 +176,40 @@ def follow(
             sleep(poll_seconds)
 
 
-def _read_directory(directory: Path) -> Iterator[Event]:
+def _read_directory(
+    directory: Path, on_read: Callable[[float], object] | None = None
+) -> Iterator[Event]:
     with Follower(directory) as follower:
-        yield from follower.poll()
+        if on_read is None:
+            yield from follower.poll()
+            return
+        before = _bytes_before(directory)
+        total = max(1, *before.values()) if before else 1
+        for number, event in enumerate(follower.poll()):
+            if number % _TELL_EVERY_LINES == 0:
+                cursor = follower.cursor
+                on_read(min(1.0, (before.get(cursor.segment, 0) + cursor.offset) / total))
+            yield event
 
 
-def _read_file(path: Path) -> Iterator[Event]:
+def _bytes_before(directory: Path) -> dict[int, int]:
+    """Return, by segment, the bytes of those before it; the one after the last has all."""
+    before, total = {}, 0
+    for number in segment_numbers(directory):
+        before[number] = total
+        with suppress(FileNotFoundError):  # its writer may just have deleted it as too old
+            total += segment_path(directory, number).stat().st_size
+        before[number + 1] = total
+    return before
+
+
+def _read_file(path: Path, on_read: Callable[[float], object] | None = None) -> Iterator[Event]:
     with FileIO(path) as file:
+        size, seen = max(1, os.fstat(file.fileno()).st_size), 0
         for line, text in enumerate(_lines_from(file, 0, also_half=False), start=1):
+            seen += len(text)
+            if on_read is not None and line % _TELL_EVERY_LINES == 0:
+                on_read(min(1.0, seen / size))
             yield _event(text, path, line)
 
 
