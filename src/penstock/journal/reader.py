@@ -7,10 +7,10 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
+from typing import NamedTuple
 
 from penstock.errors import ConfigurationError
 from penstock.journal.events import CorruptLine
@@ -21,8 +21,7 @@ _CHUNK_BYTES = 256 * 1024
 _TELL_EVERY_LINES = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Cursor:
+class Cursor(NamedTuple):
     """A place between two lines of a journal: ``line`` lines of ``segment``, ``offset`` bytes."""
 
     segment: int = 0
@@ -30,8 +29,7 @@ class Cursor:
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RawLine:
+class RawLine(NamedTuple):
     """One line of a journal as it stands in its file, with its end unless it was cut off."""
 
     path: Path
