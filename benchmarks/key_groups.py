@@ -160,7 +160,7 @@ def by_penstock(
     for file in sorted(Path(query.journal_dir).glob("*.jsonl")):
         for event in map(json.loads, file.read_text().splitlines()):
             if event["kind"] == "KeyGroupsMoved":
-                pauses[event["batch_id"]] = event["pause_seconds"]
+                pauses[event["batch_id"]] = event.get("pause_seconds", 0.0)
             if event["kind"] == "BatchFinished":
                 seen = event["observation"]
                 one = next(o for o in seen["operators"] if o["name"] == "w_partials")

@@ -101,7 +101,12 @@ def assert_bounded(decision: Decision, policy: Adapting, observation: Observatio
     there = min(decision.slots, slots)
     assert all(count <= there for count in decision.tasks.values())
     assert set(decision.tasks) == {each.name for each in observation.operators}
-    numbers = [*decision.expected_rows.values(), decision.demand_slots or 0.0]
+    expected = decision.expected_rows
+    for band in (decision.low_rows, decision.high_rows):
+        assert set(band) in (set(), set(expected))
+    assert all(rows <= expected[name] for name, rows in decision.low_rows.items())
+    assert all(rows >= expected[name] for name, rows in decision.high_rows.items())
+    numbers = [*expected.values(), *decision.high_rows.values(), decision.demand_slots or 0.0]
     assert all(isfinite(number) and number >= 0 for number in numbers)
     assert any(letter.isdigit() for letter in decision.reason)
     assert not {"nan", "inf"} & set(decision.reason.split())

@@ -45,6 +45,19 @@ class TestDemand:
         expected = {"clicks": 8_000.0, "parse": 8_000.0, "score": 4_000.0}
         assert decision.expected_rows == pytest.approx(expected, rel=0.02)
 
+    def test_between_which_rows_they_should_lie_is_told_for_every_operator(self) -> None:
+        def noisy(second: float) -> float:
+            return 400.0 + 80.0 * (int(second) * 7919 % 11 - 5) / 5
+
+        last = SLOW.run(AutoScalePlus(), noisy, 400.0, slots=16)[-1].decision
+        low, rows, high = last.low_rows, last.expected_rows, last.high_rows
+        assert set(low) == set(rows) == set(high) == {"clicks", "parse", "score"}
+        for name in rows:
+            assert 0 < low[name] < rows[name] < high[name]
+        # Half of what is parsed is scored, at either end of the band as in between.
+        for band in (low, rows, high):
+            assert band["score"] == pytest.approx(band["parse"] / 2, rel=0.1)
+
     def test_rows_that_wait_raise_it(self) -> None:
         limited = replace(SLOW, most_rows=4_000)
         policy = AutoScalePlus(margin=0.3)

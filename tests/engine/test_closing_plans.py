@@ -10,9 +10,10 @@ from penstock.engine.partials import PartialCounts
 from penstock.engine.window_events import WindowEvents
 from penstock.engine.window_state import WindowState
 from penstock.journal.window_events import PanesStored, RowsLate, WindowPlanChanged, WindowsClosed
+from penstock.windows.consolidation import ClosingPlan
 from penstock.windows.panes import paned
 from penstock.windows.rungs import Ladder, Rung
-from penstock.windows.segments import Segment
+from penstock.windows.segments import Piece, Segment
 from penstock.windows.specs import sliding
 
 PANES = paned([sliding("3 seconds", "1 second")])
@@ -56,7 +57,8 @@ def test_the_journal_is_told_of_what_changed_and_of_what_is_stored() -> None:
     plan = plans().plan((FIVE,), 3, 5)
     state = WindowState(segments=(FIVE,), closed=5)
     kept = Ladder((Rung(2),), reason="often read")
-    first = list(told.events(7, state, PartialCounts(late_rows=2), plan, kept, results=9))
+    counts = PartialCounts(late_rows=2)
+    first = list(told.events(7, state, counts, plan, kept, results=9, low_micros=5_250_000))
     assert [type(event) for event in first] == [
         RowsLate,
         WindowsClosed,
@@ -64,7 +66,18 @@ def test_the_journal_is_told_of_what_changed_and_of_what_is_stored() -> None:
         PanesStored,
     ]
     assert first[0] == RowsLate(7, "windows", 2)
-    assert first[1] == WindowsClosed(7, "windows", 2, 9)
-    assert first[3] == PanesStored(7, "windows", 1, 5, 100, age_seconds=5.0)
+    assert first[1] == WindowsClosed(7, "windows", 2, 9, newest_end_seconds=5.0)
+    # Of panes 0 to 4, [3, 6) and [4, 7) are not closed.
+    assert first[3] == PanesStored(
+        7, "windows", 1, 5, 100, age_seconds=5.0, open_windows=2, watermark_seconds=5.25
+    )
     (stored,) = told.events(8, WindowState(), PartialCounts(), None, kept, results=0)
-    assert stored == PanesStored(8, "windows", 0, 0, 0, age_seconds=0.0)
+    assert stored == PanesStored(8, "windows", 0, 0, 0, age_seconds=0.0, open_windows=0)
+
+
+def test_the_newest_window_of_a_closing_in_bulk_is_the_last_that_has_rows() -> None:
+    plan = ClosingPlan(after=2, through=100, is_bulk=True, reads=(Piece("0", 0, 5, 1),))
+    told = WindowEvents("windows", PANES)
+    events = list(told.events(7, WindowState(closed=100), PartialCounts(), plan, Ladder(), 3))
+    assert isinstance(events[0], WindowsClosed)
+    assert events[0].newest_end_seconds == 7.0  # [4, 7) is the last that holds pane 4

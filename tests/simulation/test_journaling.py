@@ -14,9 +14,11 @@ from penstock.journal import (
     BatchFinished,
     DecisionMade,
     ForecastMade,
+    PlannedOperator,
     QueryStarted,
     QueryStopped,
     SlotsChanged,
+    TopologyPlanned,
     read,
 )
 from penstock.replay.reading import read_recordings
@@ -29,12 +31,25 @@ from penstock.simulation.published.psps import PublishedPsps
 from penstock.simulation.replicas.engine import ReplicaEngine
 from penstock.simulation.replicas.simulator import simulate
 from penstock.simulation.topology import SimulatedOperator, SimulatedSource, SimulatedTopology
+from penstock.simulation.trial import Trial
 from penstock.sources.trace import trace_of_counts
 
 SCORE = SimulatedOperator("score", {"clicks": 1.0}, Constant(0.002))
 CLICKS = SimulatedTopology("clicks", (SimulatedSource("clicks"),), (SCORE,))
 LOAD = Load(trace_of_counts([200 + 15 * second for second in range(120)]))
 SPARK = MicroBatch(executor_seconds=3.0, most_slots=8, costs=BatchCosts(0.1), start_slots=2)
+
+
+def test_a_journal_of_a_trial_tells_its_topology(tmp_path: Path) -> None:
+    Trial("it", Static(2), SPARK, CLICKS, LOAD, journal=tmp_path).run()
+    bodies = [event.body for event in read(tmp_path)]
+    assert bodies[1] == TopologyPlanned(
+        0,
+        (
+            PlannedOperator("clicks", "source", "clicks"),
+            PlannedOperator("score", "map", "score", ("clicks",), detail="simulated"),
+        ),
+    )
 
 
 def test_a_journal_tells_what_the_run_did(tmp_path: Path) -> None:

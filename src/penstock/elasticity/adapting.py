@@ -215,6 +215,8 @@ class Adapting:
             horizon_seconds=memory.horizon_seconds,
             expected_rows=dict(memory.expected_rows),
             held_by=memory.held_by,
+            low_rows=dict(memory.low_rows),
+            high_rows=dict(memory.high_rows),
         )
 
     def save(self) -> dict[str, Any]:

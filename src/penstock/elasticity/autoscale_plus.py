@@ -126,9 +126,15 @@ class AutoScalePlus(Adapting):
         if demand.bound_by_cores and cores is not None and wanted > max(moment.planned, cores):
             wanted = max(moment.planned, cores)
             reason += f", more than {cores} cores have; more slots don't help"
-        rates = {name: each.rate for name, each in forecasts.items()}
-        expected = self._workload.rows(rates, horizon, combine=self.combine)
-        return Wish(wanted, reason, demand.slots, horizon, expected)
+        expected, low, high = (
+            self._workload.rows(rates, horizon, combine=self.combine)
+            for rates in (
+                {name: each.rate for name, each in forecasts.items()},
+                {name: each.low for name, each in forecasts.items()},
+                {name: each.high for name, each in forecasts.items()},
+            )
+        )
+        return Wish(wanted, reason, demand.slots, horizon, expected, low, high)
 
     def _demand(self, forecasts: Mapping[str, Forecast], moment: Moment) -> Demand:
         """Return what the rows of a batch take, with a share of those that wait."""

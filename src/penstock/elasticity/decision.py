@@ -21,8 +21,8 @@ class Decision:
 
     A policy that forecasts also says what it expects, so that what came of it can be looked up:
     ``expected_rows`` that each operator gets within ``horizon_seconds``, and the ``demand_slots``
-    that this takes, before any guard rail. ``held_by`` names the guard rails that changed the
-    decision.
+    that this takes, before any guard rail. ``low_rows`` and ``high_rows`` are between which they
+    should lie, where it can tell. ``held_by`` names the guard rails that changed the decision.
 
     >>> Decision(0, "nothing to do")
     Traceback (most recent call last):
@@ -38,13 +38,16 @@ tasks are whole numbers, 1 or more.
     horizon_seconds: float | None = None
     expected_rows: Mapping[str, float] = field(default_factory=dict)
     held_by: tuple[str, ...] = ()
+    low_rows: Mapping[str, float] = field(default_factory=dict)
+    high_rows: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "slots", _whole(self.slots, "slots"))
         tasks = {str(name): _whole(n, f"tasks of '{name}'") for name, n in self.tasks.items()}
         object.__setattr__(self, "tasks", tasks)
-        expected = {str(name): float(rows) for name, rows in self.expected_rows.items()}
-        object.__setattr__(self, "expected_rows", expected)
+        for each in ("expected_rows", "low_rows", "high_rows"):
+            rows = {str(name): float(number) for name, number in getattr(self, each).items()}
+            object.__setattr__(self, each, rows)
 
 
 def _whole(number: SupportsIndex, what: str) -> int:

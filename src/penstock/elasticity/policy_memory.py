@@ -28,6 +28,8 @@ class PolicyMemory:
         self.demand_slots: float | None = None
         self.horizon_seconds: float | None = None
         self.expected_rows: Mapping[str, float] = {}
+        self.low_rows: Mapping[str, float] = {}
+        self.high_rows: Mapping[str, float] = {}
         self.asked = False
         self.asked_seconds = 0.0
         self.batches = 0  # since it was last asked
@@ -124,6 +126,7 @@ class PolicyMemory:
         self.planned, self.reason, self.held_by = slots, reason, held_by
         self.demand_slots, self.horizon_seconds = wish.demand_slots, wish.horizon_seconds
         self.expected_rows = dict(wish.expected_rows)
+        self.low_rows, self.high_rows = dict(wish.low_rows), dict(wish.high_rows)
         self.asked_seconds, self.batches = moment.now_seconds, 0
 
     def saw(self, seen: Observation) -> None:
@@ -141,6 +144,8 @@ class PolicyMemory:
             "demand_slots": self.demand_slots,
             "horizon_seconds": self.horizon_seconds,
             "expected_rows": dict(self.expected_rows),
+            "low_rows": dict(self.low_rows),
+            "high_rows": dict(self.high_rows),
             "asked": self.asked,
             "asked_seconds": self.asked_seconds,
             "batches": self.batches,
@@ -164,6 +169,9 @@ class PolicyMemory:
         self.demand_slots = state["demand_slots"]
         self.horizon_seconds = state["horizon_seconds"]
         self.expected_rows = dict(state["expected_rows"])
+        # Checkpoints from before forecasts had a band do not have these.
+        self.low_rows = dict(state.get("low_rows", {}))
+        self.high_rows = dict(state.get("high_rows", {}))
         self.asked = bool(state["asked"])
         self.asked_seconds = float(state["asked_seconds"])
         self.batches = int(state["batches"])

@@ -56,6 +56,8 @@ class Wish:
     demand_slots: float | None = None
     horizon_seconds: float | None = None
     expected_rows: Mapping[str, float] = field(default_factory=dict)
+    low_rows: Mapping[str, float] = field(default_factory=dict)
+    high_rows: Mapping[str, float] = field(default_factory=dict)
 
 
 def wait_for_slots(wish: Wish, moment: Moment) -> Wish:

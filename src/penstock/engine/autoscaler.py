@@ -234,12 +234,9 @@ class Autoscaler:
     ) -> None:
         batch_id = progress.batch_id if batch_id is None else batch_id
         self._decisions.append(QueryDecision(progress.title, batch_id, decision))
-        if decision.expected_rows and decision.horizon_seconds is not None:
-            self._write(
-                ForecastMade(
-                    batch_id, decision.horizon_seconds, decision.expected_rows, progress.title
-                )
-            )
+        forecast = ForecastMade.of(batch_id, decision, progress.title)
+        if forecast is not None:
+            self._write(forecast)
         self._write(DecisionMade(batch_id, decision, progress.title))
         _log.info("%s: %d slots: %s", progress.title, decision.slots, decision.reason)
 

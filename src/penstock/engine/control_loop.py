@@ -136,9 +136,9 @@ class ControlLoop:
     def _adopt(self, batch_id: int, decision: Decision) -> None:
         self.decision = decision
         self.decisions.append(decision)
-        if decision.expected_rows and decision.horizon_seconds:
-            expected = dict(decision.expected_rows)
-            self._write(ForecastMade(batch_id, decision.horizon_seconds, expected))
+        forecast = ForecastMade.of(batch_id, decision)
+        if forecast is not None:
+            self._write(forecast)
         self._write(DecisionMade(batch_id, decision))
         if isinstance(self._slots, ElasticSlots):
             try:

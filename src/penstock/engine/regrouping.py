@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.elasticity.observation import Observation
+from penstock.engine.planned_topology import topology_planned
 from penstock.engine.windowing import Windowing
 from penstock.errors import ConfigurationError
 from penstock.journal.events import KnownEvent, PlanChanged, PlanWeighed
@@ -87,7 +88,7 @@ class Regrouping:
         self._optimiser = optimiser
         self._lock = threading.Lock()
         self._asked: Change | None = None
-        self._told: list[PlanChanged] = []
+        self._told: list[KnownEvent] = []
         self._batches = 0
         self._loads: list[Load] = []
         self._votes = Votes()
@@ -154,7 +155,7 @@ class Regrouping:
     def tell(
         self, change: Change, batch_id: int, opened: Mapping[str, int | None], pause_seconds: float
     ) -> None:
-        """Journal a change when the batch that began with it is done."""
+        """Journal a change, and the plan it led to, when the batch that began with it is done."""
         members = {
             component.name: tuple(op.name for op in component.operators)
             for component in change.after
@@ -170,6 +171,7 @@ class Regrouping:
                 change.reason,
             )
         )
+        self._told.append(topology_planned(change.after, batch_id))
 
     def events(
         self,

@@ -27,6 +27,7 @@ from penstock.engine.keyed_states import KeyedStates
 from penstock.engine.measurement import Measured
 from penstock.engine.monitor import Monitor
 from penstock.engine.placing import Placing
+from penstock.engine.planned_topology import topology_planned
 from penstock.engine.planning import Planning
 from penstock.engine.progress import Progress
 from penstock.engine.regrouping import Regrouping
@@ -89,6 +90,8 @@ class Runner:
             record.plan if record else {},
             [each.consolidate.name for each in windowed.values() if each.is_combined],
         )
+        first = record.batch_id + 1 if record else 0
+        journal.write(topology_planned(self.regrouping.components, first))
         self.admitting = Admitting(
             spark,
             setting.intake.admission,

@@ -297,7 +297,7 @@ class WindowedOperator:
         self.state = self.next_state = replace(self.state, sharing=sharing)
         return decision
 
-    def events(self, batch_id: int, results: int) -> Iterator[KnownEvent]:
+    def events(self, batch_id: int, results: int, low_micros: int | None) -> Iterator[KnownEvent]:
         """Yield what the journal should know of the batch; ``results`` windows' rows came out."""
         if self.keyed is not None:
             yield from self.keyed.events(batch_id, self._compactor.waited_seconds)
@@ -306,7 +306,7 @@ class WindowedOperator:
         if self._closer.packer is not None:
             yield from self._closer.packer.events(batch_id)
         yield from self._told.events(
-            batch_id, self.state, self.counts, self.plan, self._plans.ladder, results
+            batch_id, self.state, self.counts, self.plan, self._plans.ladder, results, low_micros
         )
 
     def skylines(self, batch_id: int, tallies: Sequence[Tally]) -> Iterator[KnownEvent]:

@@ -188,7 +188,8 @@ class Windowing:
         self.decided = {}
         for name, operator in self.operators.items():
             shown = operator.consolidate.name
-            yield from operator.events(batch_id, measured.spark_counts.get(shown, 0))
+            results, low = measured.spark_counts.get(shown, 0), self.committed.lows.get(name)
+            yield from operator.events(batch_id, results, low)
             yield from operator.skylines(batch_id, measured.tallies.get(shown, ()))
             decision = operator.observe(measured.jobs.get(name, JobTimes()))
             if decision is not None:

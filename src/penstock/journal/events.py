@@ -83,6 +83,20 @@ class ForecastMade:
     low_rows: Mapping[str, float] = field(default_factory=dict)
     high_rows: Mapping[str, float] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, batch_id: int, decision: Decision, query: str | None = None) -> ForecastMade | None:
+        """Return the forecast that a decision was made by; None where it was made without one."""
+        if not decision.expected_rows or not decision.horizon_seconds:
+            return None
+        return cls(
+            batch_id,
+            decision.horizon_seconds,
+            decision.expected_rows,
+            query,
+            decision.low_rows,
+            decision.high_rows,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class DecisionMade:

@@ -24,8 +24,8 @@ class PanesStored:
     """What the pane store of an operator holds after a batch.
 
     ``age_seconds`` is the event time between its oldest pane and the watermark.
-    ``open_windows`` is how many windows, of all keys alike, began before the newest row and are not
-    closed; ``watermark_seconds`` is the operator's own watermark, event time since the epoch.
+    ``open_windows`` is how many windows have rows, whatever their keys, and are not closed;
+    ``watermark_seconds`` is the operator's own watermark, event time since the epoch.
     """
 
     batch_id: int

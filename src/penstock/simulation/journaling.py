@@ -20,6 +20,8 @@ from penstock.journal.events import (
 )
 from penstock.journal.lines import Event, to_json
 from penstock.journal.segments import SegmentAppender, segment_numbers
+from penstock.journal.topology_events import PlannedOperator, TopologyPlanned
+from penstock.simulation.topology import SimulatedTopology
 from penstock.version import __version__
 
 # A simulation has no date. Its journal begins on a Thursday at midnight, 1 January 2026, UTC.
@@ -37,6 +39,16 @@ def check_no_journal(directory: Path) -> None:
             f"journal: there is one in {directory} already. Name another directory, or delete it "
             "first."
         )
+
+
+def planned_operators(topology: SimulatedTopology) -> tuple[PlannedOperator, ...]:
+    """Return the operators of a simulated topology, each a component of its own."""
+    sources = [PlannedOperator(each.name, "source", each.name) for each in topology.sources]
+    operators = [
+        PlannedOperator(each.name, "map", each.name, tuple(each.inputs), detail="simulated")
+        for each in topology.operators
+    ]
+    return (*sources, *operators)
 
 
 class JournalRecorder:
@@ -61,11 +73,12 @@ class JournalRecorder:
         name: str,
         topology: str,
         began_seconds: float = EPOCH_SECONDS,
+        operators: tuple[PlannedOperator, ...] = (),
     ) -> None:
         self.directory = Path(directory)
         check_no_journal(self.directory)
         self._segments = SegmentAppender(self.directory, _SEGMENT_BYTES, _MOST_SEGMENTS)
-        self._name, self._topology = name, topology
+        self._name, self._topology, self._operators = name, topology, operators
         self._began_seconds = self._at_seconds = began_seconds
         self._seq = 0
         self._planned: int | None = None
@@ -90,9 +103,9 @@ class JournalRecorder:
         at = self._began_seconds + at_seconds
         if self._seq == 0:
             self._start(decision.slots)
-        if decision.expected_rows and decision.horizon_seconds:
-            expected = dict(decision.expected_rows)
-            self._write(at, ForecastMade(batch_id, decision.horizon_seconds, expected))
+        forecast = ForecastMade.of(batch_id, decision)
+        if forecast is not None:
+            self._write(at, forecast)
         self._write(at, DecisionMade(batch_id, decision))
         if decision.slots != self._planned:
             self._planned = decision.slots
@@ -131,6 +144,8 @@ class JournalRecorder:
             slots=slots,
         )
         self._write(self._began_seconds, started)
+        if self._operators:
+            self._write(self._began_seconds, TopologyPlanned(0, self._operators))
 
     def _tell_slots(self, at_seconds: float, reason: str) -> None:
         planned, there = self._planned or 1, self._slots or 1

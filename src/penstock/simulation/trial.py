@@ -10,7 +10,7 @@ from penstock.elasticity.decision import Policy
 from penstock.elasticity.policy_names import policy_named
 from penstock.elasticity.static import Static
 from penstock.errors import ConfigurationError
-from penstock.simulation.journaling import JournalRecorder, check_no_journal
+from penstock.simulation.journaling import JournalRecorder, check_no_journal, planned_operators
 from penstock.simulation.load import Load
 from penstock.simulation.micro_batch import MicroBatch
 from penstock.simulation.published.psps import PublishedPsps
@@ -60,7 +60,8 @@ class Trial:
         shape = " | ".join(
             f"{', '.join(each.inputs)} -> {each.name}" for each in self.topology.operators
         )
-        with JournalRecorder(self.journal, f"{self.topology.name}: {self.label}", shape) as journal:
+        name, operators = f"{self.topology.name}: {self.label}", planned_operators(self.topology)
+        with JournalRecorder(self.journal, name, shape, operators=operators) as journal:
             return self._run(journal, on_progress)
 
     def _run(self, recorder: Recorder, on_progress: Callable[[float], object]) -> Outcome:

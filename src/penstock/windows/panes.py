@@ -6,7 +6,7 @@ the planners work with small whole numbers; see Elastic-PPQ, section 2.1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import gcd, lcm
 
@@ -93,6 +93,25 @@ class Panes:
         4
         """
         return max(spec.first_end_after(closed) - spec.slide for spec in self.specs)
+
+    def open_windows(self, closed: int, stored: Iterable[tuple[int, int]]) -> int:
+        """Count the windows that end after ``closed`` and may have rows.
+
+        ``stored`` are ranges of panes, each up to but without its second, in which there are rows.
+
+        >>> from penstock.windows.specs import sliding, tumbling
+        >>> paned([sliding(4, 2), tumbling(4)]).open_windows(4, [(2, 5)])
+        3
+        """
+        ranges = sorted(stored)
+        count = 0
+        for spec in self.specs:
+            counted = closed
+            for first, end in ranges:
+                after, last = max(counted, first), spec.last_end_with(end - 1)
+                count += len(spec.ends(after, last))
+                counted = max(counted, last)
+        return count
 
     def first_needed(self, closed: int) -> int:
         """Return the first pane that a window still open may need, once ``closed`` has passed."""
