@@ -17,9 +17,10 @@ import penstock
 from penstock import doctor
 from penstock.cli import app, run_job
 from penstock.cli.complaints import sentence
+from penstock.cli.elasticity import Elasticity
 from penstock.cli.job_file import JobFile
 from penstock.cli.progress import LiveProgress, PlainProgress, sparkline, table
-from penstock.cli.run_command import PlacementName, PolicyName
+from penstock.cli.run_command import PlacementName
 from penstock.cli.run_record import KEPT_BATCHES, RunRecord
 from penstock.cli.watching import CtrlC
 from penstock.doctor import Finding
@@ -29,6 +30,7 @@ from penstock.elasticity.observation import (
     OperatorObservation,
     SourceObservation,
 )
+from penstock.elasticity.policy_names import ADAPTING
 from penstock.errors import ConfigurationError, OperatorError
 from penstock.journal.events import BatchFinished, DecisionMade, KnownEvent, QueryStarted
 from penstock.journal.lines import Event
@@ -114,10 +116,18 @@ class TestDoctor:
         examined(monkeypatch, FINE, NO_JAVA)
         result = penstock_command("doctor", "--json")
         assert result.exit_code == 2
-        assert json.loads(result.stdout) == [
-            {"name": "python", "ok": True, "detail": "3.11.7", "remedy": ""},
-            {"name": "java", "ok": False, "detail": "there is none", "remedy": "Install Java 17."},
-        ]
+        assert json.loads(result.stdout) == {
+            "ok": False,
+            "findings": [
+                {"name": "python", "ok": True, "detail": "3.11.7", "remedy": ""},
+                {
+                    "name": "java",
+                    "ok": False,
+                    "detail": "there is none",
+                    "remedy": "Install Java 17.",
+                },
+            ],
+        }
 
     def test_start_spark_is_passed_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[bool] = []
@@ -138,7 +148,13 @@ class TestRefusals:
         [
             (("brew",), "No such command 'brew'"),
             (("run", "nosuch.py", "--checkpoint", "ck"), "there is no file"),
-            (("run", "job.py"), "Missing option '--checkpoint'"),
+            (("run", "job.py"), "there is no file"),
+            (("run",), "Missing argument"),
+            (("run", "job.py", "--slots", "many"), "--slots many is no number"),
+            (("run", "job.py", "--slots", "8..2"), "at least 8 slots is more than at most 2"),
+            (("run", "job.py", "--slots", "8", "--max-slots", "9"), "Write it, or them"),
+            (("run", "job.py", "--slots", "0"), "is no number of slots"),
+            (("run", "job.py", "--metrics-port", "70000"), "--metrics-port"),
             (
                 ("run", "job.py", "--checkpoint", "ck", "--trigger", "1 s", "--available-now"),
                 "exclude each other",
@@ -215,36 +231,34 @@ def test_command_line_starts_without_pyspark() -> None:
 
 class TestElasticity:
     def test_every_policy_and_placement_has_a_name_that_works(self) -> None:
-        assert {policy.value for policy in PolicyName} == set(run_job.POLICIES)
         assert {placement.value for placement in PlacementName} == set(run_job.PLACEMENTS)
-        for name in run_job.POLICIES.values():
-            assert isinstance(getattr(penstock, name)(), penstock.Policy)
+        for name in ("static", "static:3", *ADAPTING):
+            assert isinstance(Elasticity(name).chosen_policy(), penstock.Policy)
 
     @pytest.mark.parametrize("policy", ["static", "auto-scale-plus"])
     def test_this_machine_has_cores(self, policy: str) -> None:
-        slots = run_job.Elasticity(policy, max_slots=3).slots("local[4]")
+        slots = Elasticity(policy, max_slots=3).slots("local[4]")
         assert slots == penstock.LocalSlots(max=3)
 
     def test_a_cluster_is_asked_for_executors_only_by_a_policy_that_adapts(self) -> None:
-        slots = run_job.Elasticity("replica-pool", 2, 9).slots("spark://host:7077")
+        slots = Elasticity("replica-pool", 2, 9).slots("spark://host:7077")
         assert isinstance(slots, penstock.ExecutorSlots)
         assert repr(slots) == "ExecutorSlots(min=2, max=9)"
-        fixed = run_job.Elasticity("static", max_slots=9).slots("spark://host:7077")
+        fixed = Elasticity("static", max_slots=9).slots("spark://host:7077")
         assert fixed == penstock.LocalSlots(max=9)
 
     @pytest.mark.parametrize(
         ("elasticity", "master", "told"),
         [
-            (run_job.Elasticity("fuzzy"), "yarn", "such as --max-slots 20"),
-            (run_job.Elasticity("fuzzy", min_slots=2), "local[4]", "or leave it out"),
-            (run_job.Elasticity("static", min_slots=2), "yarn", "or leave it out"),
+            (Elasticity("fuzzy"), "yarn", "such as --max-slots 20"),
+            (Elasticity("static", min_slots=2), "yarn", "or leave it out"),
         ],
     )
     def test_what_does_not_go_together(
-        self, elasticity: run_job.Elasticity, master: str, told: str
+        self, elasticity: Elasticity, master: str, told: str
     ) -> None:
         with pytest.raises(penstock.ConfigurationError, match=told):
-            elasticity.slots(master)
+            elasticity.slots(master), elasticity.chosen_policy()
 
 
 class TestJobFile:

@@ -14,8 +14,7 @@ from typer.testing import CliRunner, Result
 from penstock.cli import app, replay_log
 from penstock.cli.policy_names import USUAL
 from penstock.cli.replay_log import slots_over_time
-from penstock.cli.run_command import PolicyName
-from penstock.elasticity.policy_names import policy_named
+from penstock.elasticity.policy_names import ADAPTING, policy_named
 from penstock.elasticity.static import Static
 from penstock.replay.batches import Replayed, ReplayedBatch
 from penstock.replay.comparison import Outcome
@@ -187,7 +186,7 @@ def test_a_week_without_rows_is_replayed(tmp_path: Path) -> None:
 
 
 def test_the_policies_are_those_of_run() -> None:
-    assert {*USUAL, "static"} == {each.value for each in PolicyName}
+    assert {*USUAL, "q-learning"} == set(ADAPTING)
     for name in USUAL:
         assert policy_named(name, 2, 3).rails.max_slots == 3  # type: ignore[attr-defined]
     assert policy_named("static:7", 1, 2) == Static(7)

@@ -60,4 +60,7 @@ def test_the_list_of_commands_cuts_no_sentence() -> None:
 
 def test_prose_is_kept_and_examples_taken_out() -> None:
     assert split_examples("") == ("", ())
-    assert split_examples("Do.\n\nExample: penstock do\nMore.") == ("Do.\n\nMore.", ("penstock do",))
+    assert split_examples("Do.\n\nExample: penstock do\nMore.") == (
+        "Do.\n\nMore.",
+        ("penstock do",),
+    )

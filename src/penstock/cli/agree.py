@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Group
@@ -12,12 +12,15 @@ from rich.text import Text
 from penstock.simulation.agreement.agreement import Agreement, agreement_of
 
 
-def agree(journals: Sequence[Path]) -> list[Agreement]:
+def agree(
+    journals: Sequence[Path],
+    show: Callable[[str, float], object] = lambda what, share: None,
+) -> list[Agreement]:
     """Compare all runs of all journals with what the simulator says of them."""
-    return [found for path in journals for found in agreement_of(path)]
+    return [found for path in journals for found in agreement_of(path, show)]
 
 
-def as_screen(found: Sequence[Agreement]) -> Group:
+def as_screen(found: Sequence[Agreement], *, legend: bool = True) -> Group:
     """Lay out how far off the simulator is, for people."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("run", overflow="fold")
@@ -39,7 +42,7 @@ def as_screen(found: Sequence[Agreement]) -> Group:
             f"{mean.recorded_seconds:.2f} ({mean.simulated_seconds:.2f})",
             f"{slow.recorded_seconds:.2f} ({slow.simulated_seconds:.2f})",
         )
-    return Group(table, Text(LEGEND))
+    return Group(table, *([Text(LEGEND)] if legend else []))
 
 
 LEGEND = (

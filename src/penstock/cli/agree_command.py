@@ -9,12 +9,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from penstock.cli.options import AsJson
+from penstock.cli.options import AsJson, OnlyResult
+from penstock.cli.time_left import shown
 
 
 def agree(
     journals: Annotated[list[Path], typer.Argument(help="Journals of runs, by their folders.")],
     json: AsJson = False,
+    quiet: OnlyResult = False,
 ) -> None:
     """Tell how well the simulator predicts runs that were journaled.
 
@@ -24,8 +26,9 @@ def agree(
     from penstock.cli import agree as agreeing
     from penstock.simulation.agreement.agreement import as_dict
 
-    found = agreeing.agree(journals)
+    with shown(quiet) as show:
+        found = agreeing.agree(journals, show)
     if json:
         typer.echo(json_format.dumps({"runs": [as_dict(each) for each in found]}))
     else:
-        Console().print(agreeing.as_screen(found))
+        Console().print(agreeing.as_screen(found, legend=not quiet))

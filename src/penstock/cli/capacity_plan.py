@@ -9,8 +9,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli.replay_log import Shown
 from penstock.cli.simulate import Asked, cluster_of
+from penstock.cli.time_left import Shown
 from penstock.errors import ConfigurationError
 from penstock.simulation.micro_batch import MicroBatch
 from penstock.simulation.planner import CapacityPlan, Tried, plan_capacity

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json as json_format
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from penstock.cli.display import display
-from penstock.cli.options import AsJson, Master
+from penstock.cli.options import AsJson, Master, OnlyErrors
+from penstock.cli.remaining import OfLoad
+from penstock.cli.time_left import spinning
 
 
 def demo(
@@ -23,6 +26,7 @@ def demo(
         bool, typer.Option("--keep", help="Keep earlier output: write to OUT-2, OUT-3, ...")
     ] = False,
     json: AsJson = False,
+    quiet: OnlyErrors = False,
 ) -> None:
     """See it work: a minute and a half on local Spark.
 
@@ -33,12 +37,18 @@ def demo(
     from penstock.demo import TRIGGER_SECONDS, Load, claim
 
     title = f"Penstock demo on {master}, a micro-batch every {TRIGGER_SECONDS} seconds"
+    load = Load(seconds, rate)
+    remaining = OfLoad(load.trace.rows, seconds)
     with claim(out, keep=keep) as directory:
         shown = run_demo.run_demo(
             directory,
             master,
-            Load(seconds, rate),
-            say=(lambda _: None) if json else typer.echo,
-            progress=display(title, json=json),
+            load,
+            say=(lambda _: None) if json or quiet else typer.echo,
+            progress=display(title, json=json, quiet=quiet, remaining=remaining),
+            starting=partial(spinning, quiet, "Starting Spark"),
         )
-    typer.echo(json_format.dumps(run_demo.as_dict(shown)) if json else run_demo.as_text(shown))
+    if json:
+        typer.echo(json_format.dumps(run_demo.as_dict(shown)))
+    elif not quiet:
+        typer.echo(run_demo.as_text(shown))

@@ -8,10 +8,16 @@ from collections.abc import Callable, Sequence
 from rich.console import Console
 
 from penstock.cli.progress import LiveProgress, NoProgress, PlainProgress, Progress
+from penstock.cli.remaining import Remaining
+from penstock.cli.run_record import RunRecord
 
 
 def display(
-    title: str, *, json: bool = False, quiet: bool = False
+    title: str,
+    *,
+    json: bool = False,
+    quiet: bool = False,
+    remaining: Callable[[RunRecord], Remaining | None] = lambda record: None,
 ) -> Callable[[Sequence[str]], Progress]:
     """Choose a display: a live one on standard error in a terminal, else plain lines, or none.
 
@@ -21,7 +27,7 @@ def display(
     if quiet or (json and not console.is_terminal):
         return lambda outputs: NoProgress()
     if console.is_terminal:
-        return lambda outputs: LiveProgress(outputs, console, title)
+        return lambda outputs: LiveProgress(outputs, console, title, remaining)
     return lambda outputs: PlainProgress(outputs, _write_line)
 
 

@@ -11,6 +11,7 @@ import typer
 import penstock.doctor as checks
 from penstock.cli.complaints import WRONG
 from penstock.cli.options import AsJson
+from penstock.cli.time_left import spinning
 
 
 def doctor(
@@ -26,7 +27,9 @@ def doctor(
     Says how to mend what is wrong. Exits with 0 if all is well, else with 2.
     Example: penstock doctor --start-spark
     """
-    findings = checks.examine(start_spark=start_spark)
+    what = "Starting Spark and running a tiny job" if start_spark else "Looking"
+    with spinning(quiet, what):
+        findings = checks.examine(start_spark=start_spark)
     if only is not None:
         names = ", ".join(finding.name for finding in findings)
         findings = tuple(f for f in findings if f.name.casefold() == only.casefold())
@@ -34,7 +37,8 @@ def doctor(
             raise typer.BadParameter(f"there is no check '{only}'. Write one of: {names}")
     shown = [finding for finding in findings if not (quiet and finding.ok)]
     if json:
-        typer.echo(json_format.dumps(checks.as_dicts(shown)))
+        ok = all(finding.ok for finding in findings)
+        typer.echo(json_format.dumps({"ok": ok, "findings": checks.as_dicts(shown)}))
     elif shown:
         typer.echo(checks.render(shown))
     if not all(finding.ok for finding in findings):

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from penstock.cli.job_file import JobFile
-from penstock.cli.options import AsJson, File
+from penstock.cli.options import AsJson, File, OnlyResult
+from penstock.cli.time_left import spinning
 
 
 class ExplainFormat(StrEnum):
@@ -26,6 +27,7 @@ def explain(
         ExplainFormat, typer.Option(help="Text, a Mermaid drawing, or a page.")
     ] = ExplainFormat.text,
     json: AsJson = False,
+    quiet: OnlyResult = False,
 ) -> None:
     """Show what a job does, without running it.
 
@@ -33,5 +35,6 @@ def explain(
     """
     from penstock.cli.run_job import explain_job
 
-    text = explain_job(JobFile.parse(file), format.value)
+    with spinning(quiet, "Starting Spark, to check the expressions"):
+        text = explain_job(JobFile.parse(file), format.value)
     typer.echo(json_format.dumps({"format": format.value, "topology": text}) if json else text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,21 +17,21 @@ if TYPE_CHECKING:
 
     from penstock.branch import Outlet
 
-DEFAULT_FUNCTION = "build"
+DEFAULT_FUNCTIONS = ("build", "topology")
 
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
-    """The file and the function in it.
+    """The file and the function in it; without one, the first of the default ones is taken.
 
-    >>> JobFile.parse("jobs/enrich.py").function
-    'build'
     >>> JobFile.parse("jobs/enrich.py:nightly").function
     'nightly'
+    >>> JobFile.parse("jobs/enrich.py").checkpoint, JobFile.parse("enrich.py:nightly").checkpoint
+    ('enrich.checkpoint', 'enrich-nightly.checkpoint')
     """
 
     path: Path
-    function: str = DEFAULT_FUNCTION
+    function: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> JobFile:
@@ -40,6 +41,12 @@ class JobFile:
             return cls(Path(before).absolute(), after)
         return cls(Path(text).absolute())
 
+    @property
+    def checkpoint(self) -> str:
+        """Where the checkpoint is unless said: in the working directory, one for each job."""
+        of = f"-{self.function}" if self.function else ""
+        return f"{self.path.stem}{of}.checkpoint"
+
     def load(self) -> Job:
         """Run the file and find its function."""
         if not self.path.is_file():
@@ -47,13 +54,25 @@ class JobFile:
                 f"there is no file {self.path}. Write: penstock run FILE.py, or FILE.py:function."
             )
         module = load_python_file(self.path)
-        build = getattr(module, self.function, None)
-        if not callable(build):
-            raise ConfigurationError(
-                f"{self.path} has no function '{self.function}'. Write one that takes the Spark "
-                f"session, or name another: {self.path.name}:function."
-            )
-        return Job(self, module, build)
+        name = self._found_in(module)
+        return Job(self, module, getattr(module, name), name)
+
+    def _found_in(self, module: ModuleType) -> str:
+        wanted = DEFAULT_FUNCTIONS if self.function is None else (self.function,)
+        for name in wanted:
+            if callable(getattr(module, name, None)):
+                return name
+        missing = " and no function ".join(f"'{name}'" for name in wanted)
+        own = [
+            name
+            for name, value in vars(module).items()
+            if inspect.isfunction(value) and value.__module__ == module.__name__
+        ]
+        has = f"It has: {', '.join(own)}. " if own else "It has no function at all. "
+        raise ConfigurationError(
+            f"{self.path} has no function {missing}. {has}Write one that takes the Spark session, "
+            f"or name another: {self.path.name}:{own[0] if own else 'function'}."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +81,8 @@ class Job:
 
     file: JobFile
     module: ModuleType
-    function: Callable[[Any], Any]
+    function: Callable[..., Any]
+    name: str
 
     def build(self, spark: SparkSession) -> list[Outlet]:
         """Call the user's function and check what it returns."""
@@ -72,8 +92,9 @@ class Job:
 
         # Spark's workers can't import the file under its name here; send its functions as they are.
         cloudpickle.register_pickle_by_value(self.module)  # type: ignore[no-untyped-call]
+        given = self._given(spark)
         try:
-            returned = self.function(spark)
+            returned = self.function(*given)
         except PenstockError:
             raise
         except Exception as error:
@@ -83,7 +104,25 @@ class Job:
         if wrong or not outlets:
             found = f"something of type {wrong[0]}" if wrong else "an empty list"
             raise ConfigurationError(
-                f"{self.file.function} in {self.file.path} returned {found}. "
+                f"{self.name} in {self.file.path} returned {found}. "
                 "Return stream.to(sink), or a list of them."
             )
         return outlets
+
+    def _given(self, spark: SparkSession) -> tuple[Any, ...]:
+        """Return what the function is called with: the session, or nothing where it takes none."""
+        try:
+            signature = inspect.signature(self.function)
+        except (TypeError, ValueError):  # not every callable has one
+            return (spark,)
+        for given in ((spark,), ()):
+            try:
+                signature.bind(*given)
+            except TypeError:
+                continue
+            return given
+        raise ConfigurationError(
+            f"{self.name}{signature} in {self.file.path} can't be called with the Spark session "
+            "alone. Give its other parameters defaults, or name another function: "
+            f"{self.file.path.name}:function."
+        )

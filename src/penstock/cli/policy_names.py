@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.cli.run_job import POLICIES
+from penstock.elasticity.policy_names import ADAPTING
 
-USUAL = tuple(name for name in POLICIES if name != "static")
+# What it has learnt is most of q-learning, and it begins with nothing.
+USUAL = tuple(name for name in ADAPTING if name != "q-learning")

@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from penstock.cli.remaining import Remaining
 from penstock.cli.run_record import BatchRecord, RunRecord
 
 SHOWN_BATCHES = 8
@@ -38,6 +39,10 @@ class Progress(Protocol):
         """Tell what is going on besides."""
         ...
 
+    def announce(self, text: str) -> None:
+        """Tell what stays true for the whole run, before it begins."""
+        ...
+
 
 class NoProgress:
     """Shows nothing, for when the output is read by a program."""
@@ -52,6 +57,9 @@ class NoProgress:
         """Show nothing."""
 
     def say(self, text: str) -> None:
+        """Say nothing."""
+
+    def announce(self, text: str) -> None:
         """Say nothing."""
 
 
@@ -80,13 +88,25 @@ class PlainProgress:
         """Write it on a line of its own."""
         self._write(text)
 
+    def announce(self, text: str) -> None:
+        """Write it on a line of its own."""
+        self._write(text)
+
 
 class LiveProgress:
     """A table of the newest micro-batches that renews itself in place."""
 
-    def __init__(self, outputs: Sequence[str], console: Console, title: str) -> None:
+    def __init__(
+        self,
+        outputs: Sequence[str],
+        console: Console,
+        title: str,
+        remaining: Callable[[RunRecord], Remaining | None] = lambda record: None,
+    ) -> None:
         self._outputs = outputs
         self._title = title
+        self._remaining = remaining
+        self._announced: list[str] = []
         self._note = "Ctrl-C ends it after the running micro-batch."
         self._record = RunRecord()
         self._live = Live(console=console, refresh_per_second=4, get_renderable=self._render)
@@ -112,13 +132,20 @@ class LiveProgress:
         """Put a line under the table."""
         self._note = text
 
+    def announce(self, text: str) -> None:
+        """Put a line below the title, where it stays."""
+        self._announced.append(text)
+
     def _render(self) -> Group:
         record = self._record
         rates = [batch.rows_per_second for batch in record.recent]
         now = f"  {rates[-1]:,.0f} rows/s" if rates else "  waiting for the first micro-batch"
         head = Text.assemble((self._title, "bold"), "\nrows in  ", (sparkline(rates), "cyan"), now)
+        known = [Text(line) for line in self._announced]
         foot = [Text(self._note, style="dim")] if self._note else []
-        return Group(head, table(record, self._outputs), *foot)
+        left = self._remaining(record) if record.batches and self._note else None
+        bar = [left.line()] if left else []
+        return Group(*known, head, table(record, self._outputs), *bar, *foot)
 
 
 def table(record: RunRecord, outputs: Sequence[str]) -> Table:

@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from penstock.cli.options import AsJson
+from penstock.cli.completion import complete_policy
+from penstock.cli.options import AsJson, OnlyResult
+from penstock.cli.time_left import shown
 from penstock.windows.durations import seconds as seconds_of
 
 
@@ -20,7 +22,10 @@ def replay(
     ],
     policy: Annotated[
         list[str] | None,
-        typer.Option(help="What to try, such as static:8; repeat it. All usual ones unless said."),
+        typer.Option(
+            help="What to try, such as static:8; repeat it. All usual ones unless said.",
+            autocompletion=complete_policy,
+        ),
     ] = None,
     trigger: Annotated[
         str | None, typer.Option(help="How often micro-batches began, where the log misleads.")
@@ -36,8 +41,9 @@ def replay(
         float, typer.Option(min=0.0, help="How long a slot takes to come.")
     ] = 15.0,
     json: AsJson = False,
+    quiet: OnlyResult = False,
 ) -> None:
-    """Show what each policy would have done with a load that was logged.
+    """Show what policies would have done with a logged load.
 
     FILE holds the StreamingQueryProgress JSON of any query, one on each line, or Spark's log.
     Example: penstock replay progress.jsonl --slots-then 8 --max 20
@@ -56,7 +62,7 @@ def replay(
         trigger_seconds=None if trigger is None else seconds_of(trigger),
         executor_seconds=executor_seconds,
     )
-    with replay_log.shown(quiet=json) as show:
+    with shown(quiet) as show:
         log = replay_log.replay_log(file, policy or (), given, show)
     if json:
         typer.echo(json_format.dumps(replay_log.as_dict(log)))

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, Group
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.policy_names import USUAL
 from penstock.cli.progress import sparkline
+from penstock.cli.time_left import Shown
 from penstock.elasticity.decision import Policy
 from penstock.elasticity.policy_names import policy_named
 from penstock.elasticity.static import Static
@@ -45,31 +44,6 @@ class ReplayedLog:
 
     comparisons: tuple[Comparison, ...]
     too_short: tuple[Recording, ...]
-
-
-class Shown:
-    """Shows how far a long replay has come, on standard error; nothing where nobody looks."""
-
-    def __init__(self, progress: Progress | None, at_first: str = "") -> None:
-        self._progress = progress
-        self._task = progress.add_task(at_first, total=1.0) if progress else None
-
-    def __call__(self, what: str, share: float) -> None:
-        """Show that so much of something is done."""
-        if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, description=what, completed=share)
-
-
-@contextmanager
-def shown(quiet: bool, at_first: str = "reading") -> Iterator[Shown]:
-    """Show progress, and the time left, while something long runs."""
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield Shown(None)
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        yield Shown(progress, at_first)
 
 
 def replay_log(path: Path, policies: Sequence[str], given: Given, show: Shown) -> ReplayedLog:

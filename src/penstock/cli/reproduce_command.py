@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from penstock.cli.options import AsJson
+from penstock.cli.options import AsJson, OnlyResult
+from penstock.cli.time_left import shown
 
 
 class PaperName(StrEnum):
@@ -35,20 +36,21 @@ def reproduce(
         bool, typer.Option("--quick", help="Smaller: fewer streams and shorter ones.")
     ] = False,
     json: AsJson = False,
+    quiet: OnlyResult = False,
 ) -> None:
-    """Run a paper's experiments in the simulator, beside what the paper reports.
+    """Run a paper's experiments again, in the simulator.
 
-    Writes every figure as PNG and CSV and every table as CSV. Minutes at most, without Spark.
+    Every number stands beside what the paper reports. Figures are written as PNG and CSV, tables
+    as CSV. Minutes at most, without Spark.
     Example: penstock reproduce posg --out figures
     """
-    from penstock.cli import replay_log
     from penstock.cli import reproduce as reproducing
     from penstock.reproduction import papers
     from penstock.reproduction.writing import make_folder, write_reproduction
 
     folder = out or Path(f"penstock-{paper.value}")
     make_folder(folder)
-    with replay_log.shown(quiet=json, at_first="beginning") as show:
+    with shown(quiet, at_first="beginning") as show:
         found = papers.reproduce(paper.value, data=data, quick=quick, progress=show)
         files = write_reproduction(found, folder)
     if json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,8 +60,12 @@ def run_demo(
     say: Callable[[str], object],
     progress: Any,
     clock: Callable[[], float] = time.monotonic,
+    starting: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Shown:
-    """Run the demo in a directory that is its own; ``progress`` makes a display."""
+    """Run the demo in a directory that is its own; ``progress`` makes a display.
+
+    ``starting`` is entered while Spark starts.
+    """
     from penstock import demo
 
     rows = load.trace.rows
@@ -70,7 +75,11 @@ def run_demo(
         "spark.driver.extraJavaOptions": JAVA_OPTIONS,
         "spark.sql.shuffle.partitions": "8",
     }
-    with quiet_spark("penstock-demo", master, settings, log=out / "spark.log") as spark:
+    with ExitStack() as spark_runs:
+        with starting():
+            spark = spark_runs.enter_context(
+                quiet_spark("penstock-demo", master, settings, log=out / "spark.log")
+            )
         say(f"Playing {rows:,} rows in {load.seconds} seconds, with three bursts.")
         query = demo.start(spark, load, out)
         started = clock()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.cli.elasticity import Elasticity
 from penstock.cli.job_file import JobFile
 from penstock.cli.progress import Progress
 from penstock.cli.quiet_spark import quiet_spark
@@ -28,45 +30,36 @@ PLACEMENTS = {
     "cost-aware": "CostAware",
     "key-groups": "KeyGroups",
 }
-POLICIES = {
-    "static": "Static",
-    "incremental": "Incremental",
-    "auto-scale-plus": "AutoScalePlus",
-    "replica-pool": "ReplicaPool",
-    "fuzzy": "Fuzzy",
-    "batch-time-ratio": "BatchTimeRatio",
-}
+_ALL_SLOTS = Elasticity()
 
 
 @dataclass(frozen=True, slots=True)
-class Elasticity:
-    """The policy by its name, and how few and how many slots it may use."""
+class Views:
+    """Where a run can be watched; None is nowhere, and a dashboard of True at a port of its own."""
 
-    policy: str = "static"
-    min_slots: int | None = None
-    max_slots: int | None = None
+    dashboard: bool | int = False
+    metrics_port: int | None = None
 
-    def slots(self, master: str) -> Any:
-        """Return where slots come from: executors of a cluster, or the cores of this machine."""
-        from penstock import catalogue
-
-        is_local = master.startswith("local")
-        if self.min_slots is not None and (is_local or self.policy == "static"):
-            raise ConfigurationError(
-                "--min-slots says how many executors' cores a policy keeps on a cluster. "
-                "Give a --policy and a cluster's --master with it, or leave it out."
-            )
-        if is_local or self.policy == "static":
-            return catalogue.LocalSlots(max=self.max_slots)
-        if self.max_slots is None:
-            raise ConfigurationError(
-                f"--policy {self.policy} may ask the cluster for executors. "
-                "Say for how many cores of them at most, such as --max-slots 20."
-            )
-        return catalogue.ExecutorSlots(min=self.min_slots or 1, max=self.max_slots)
+    def arguments(self) -> dict[str, Any]:
+        """Return what ``run`` is given besides, where anything was asked for."""
+        given: dict[str, Any] = {}
+        if self.dashboard is not False:
+            given["dashboard"] = self.dashboard
+        if self.metrics_port is not None:
+            given["metrics_port"] = self.metrics_port
+        return given
 
 
-_ALL_SLOTS = Elasticity()
+def addresses_of(query: Any) -> dict[str, str]:
+    """Return where a running query can be watched, by what is there."""
+    found = {
+        "dashboard": getattr(query, "dashboard_address", None),
+        "metrics": getattr(query, "metrics_address", None),
+    }
+    return {name: str(address) for name, address in found.items() if address}
+
+
+_NO_VIEWS = Views()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +69,10 @@ class Ended:
     record: RunRecord
     by_ctrl_c: bool
     topology: Topology
+    checkpoint: str
     journal: str
     spark_log: str | None
+    addresses: Mapping[str, str] = field(default_factory=dict)
 
 
 def run_job(
@@ -91,32 +86,52 @@ def run_job(
     elasticity: Elasticity = _ALL_SLOTS,
     master: str = "local[*]",
     settings: Mapping[str, str] | None = None,
+    name: str | None = None,
+    journal: str | None = None,
+    views: Views = _NO_VIEWS,
+    starting: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Ended:
-    """Run a job to its end, or until Ctrl-C; ``progress`` makes a display for some sinks' names."""
-    job = file.load()
-    slots = elasticity.slots(master)
-    log = spark_log(checkpoint)
-    with quiet_spark(
-        file.path.stem, master, settings, log=log, import_from=[file.path.parent]
-    ) as spark:
-        from penstock import catalogue
-        from penstock.running import run
+    """Run a job to its end, or until Ctrl-C; ``progress`` makes a display for some sinks' names.
 
-        outlets = job.build(spark)
-        query = run(
-            *outlets,
-            checkpoint=checkpoint,
-            trigger=trigger,
-            available_now=available_now,
-            placement=getattr(catalogue, PLACEMENTS[placement])(),
-            policy=getattr(catalogue, POLICIES[elasticity.policy])(),
-            slots=slots,
-            name=file.path.stem,
-        )
+    ``starting`` is entered while Spark and the query start, to show that something is going on.
+    """
+    job = file.load()
+    slots, policy = elasticity.slots(master), elasticity.chosen_policy()
+    log = spark_log(checkpoint)
+    title = name or file.path.stem
+    with ExitStack() as spark_runs:
+        with starting():
+            spark = spark_runs.enter_context(
+                quiet_spark(title, master, settings, log=log, import_from=[file.path.parent])
+            )
+            from penstock import catalogue
+            from penstock.running import run
+
+            query = run(
+                *job.build(spark),
+                checkpoint=checkpoint,
+                trigger=trigger,
+                available_now=available_now,
+                placement=getattr(catalogue, PLACEMENTS[placement])(),
+                policy=policy,
+                slots=slots,
+                name=title,
+                journal=journal,
+                **views.arguments(),
+            )
+        addresses = addresses_of(query)
         display: Progress = progress([output.name for output in query.topology.outputs])
+        for what, address in addresses.items():
+            display.announce(f"{what}: {address}")
         record, by_ctrl_c = watch(query, display)
         return Ended(
-            record, by_ctrl_c, query.topology, query.journal_dir, str(log) if log else None
+            record=record,
+            by_ctrl_c=by_ctrl_c,
+            topology=query.topology,
+            checkpoint=checkpoint,
+            journal=query.journal_dir,
+            spark_log=str(log) if log else None,
+            addresses=addresses,
         )
 
 
@@ -178,8 +193,10 @@ def as_dict(ended: Ended) -> dict[str, object]:
         ],
         "decisions": decisions_as_dicts(record),
         "placements": placements_as_dicts(record),
+        "checkpoint": ended.checkpoint,
         "journal": ended.journal,
         "spark_log": ended.spark_log,
+        "addresses": dict(ended.addresses),
     }
 
 
@@ -194,6 +211,7 @@ def as_text(ended: Ended) -> str:
     for output in ended.topology.outputs:
         rows = record.rows_out.get(output.name, 0)
         lines.append(f"  {output.name}: {rows:,} rows to {path_of(output) or output.describe()}")
+    lines.append(f"  checkpoint: {ended.checkpoint}")
     lines.append(f"  journal: {ended.journal}")
     if ended.spark_log:
         lines.append(f"  Spark's log: {ended.spark_log}")

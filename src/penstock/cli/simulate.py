@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.policy_names import USUAL
-from penstock.cli.replay_log import Shown
+from penstock.cli.time_left import Shown
 from penstock.errors import ConfigurationError
 from penstock.reproduction.result import Reproduction
 from penstock.reproduction.writing import make_folder, write_reproduction

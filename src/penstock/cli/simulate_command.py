@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from penstock.cli.options import AsJson
+from penstock.cli.completion import complete_policy, complete_topology, complete_workload
+from penstock.cli.options import AsJson, OnlyResult
+from penstock.cli.time_left import shown
 from penstock.windows.durations import typed_seconds
 
 if TYPE_CHECKING:
@@ -38,11 +40,25 @@ OF_PLANS = ("availability", "resamples")
 
 def simulate(
     context: typer.Context,
-    trace: Annotated[str, typer.Argument(help="A file of counts, or a workload such as erratic.")],
-    topology: Annotated[str, typer.Option(help="A name such as tweets, FILE.yaml or FILE.py.")],
+    trace: Annotated[
+        str,
+        typer.Argument(
+            help="A file of counts, or a workload such as erratic.",
+            autocompletion=complete_workload,
+        ),
+    ],
+    topology: Annotated[
+        str,
+        typer.Option(
+            help="A name such as tweets, FILE.yaml or FILE.py.", autocompletion=complete_topology
+        ),
+    ],
     policy: Annotated[
         list[str] | None,
-        typer.Option(help="What to try, such as replica-pool:utilisation=0.8; repeat it."),
+        typer.Option(
+            help="What to try, such as replica-pool:utilisation=0.8; repeat it.",
+            autocompletion=complete_policy,
+        ),
     ] = None,
     mechanism: Annotated[
         MechanismName, typer.Option(help="Penstock's micro-batches, PSPS's pool, or restarts.")
@@ -87,6 +103,7 @@ def simulate(
     ] = 100,
     seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.")] = 0,
     json: AsJson = False,
+    quiet: OnlyResult = False,
 ) -> None:
     """Compare policies on a trace, on a simulated cluster.
 
@@ -94,7 +111,6 @@ def simulate(
     of a setting are all tried.
     Example: penstock simulate rates.csv --topology tweets --max 32 --html report.html
     """
-    from penstock.cli import replay_log
     from penstock.cli import simulate as simulating
 
     if least > most:
@@ -120,9 +136,10 @@ def simulate(
         command=sys.argv[1:],
     )
     if target_latency is not None:
-        _plan(asked, typed_seconds(target_latency), availability, resamples, json=json)
+        target = (typed_seconds(target_latency), availability, resamples)
+        _plan(asked, *target, json=json, quiet=quiet)
         return
-    with replay_log.shown(quiet=json) as show:
+    with shown(quiet) as show:
         done = simulating.run(asked, show)
     if json:
         typer.echo(json_format.dumps(simulating.as_dict(done)))
@@ -158,13 +175,19 @@ def _was_written(context: typer.Context, name: str) -> bool:
 
 
 def _plan(
-    asked: Asked, target_seconds: float, availability: float, resamples: int, *, json: bool
+    asked: Asked,
+    target_seconds: float,
+    availability: float,
+    resamples: int,
+    *,
+    json: bool,
+    quiet: bool,
 ) -> None:
-    from penstock.cli import capacity_plan, replay_log
+    from penstock.cli import capacity_plan
     from penstock.simulation.planner import as_dict
 
     target = capacity_plan.Target(target_seconds, availability, resamples)
-    with replay_log.shown(quiet=json) as show:
+    with shown(quiet) as show:
         found = capacity_plan.plan(asked, target, show)
     if json:
         typer.echo(json_format.dumps(as_dict(found)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -40,10 +40,12 @@ class NewestWindow:
         return f"{_moment(self.first.window_start_seconds)} to {_end(self.first)}"
 
 
-def windows_seen(journal: Path) -> tuple[NewestWindow, ...]:
+def windows_seen(
+    journal: Path, on_read: Callable[[float], object] | None = None
+) -> tuple[NewestWindow, ...]:
     """Find the newest window of every preference query in a journal; there may be none."""
     found: dict[str, list[SkylineSeen]] = {}
-    for event in read(journal):
+    for event in read(journal, on_read):
         seen = event.body
         if isinstance(seen, SkylineSeen):
             groups = found.setdefault(seen.operator, [])
@@ -53,9 +55,13 @@ def windows_seen(journal: Path) -> tuple[NewestWindow, ...]:
     return tuple(NewestWindow(name, tuple(groups)) for name, groups in found.items())
 
 
-def newest_windows(journal: Path, operator: str | None = None) -> tuple[NewestWindow, ...]:
+def newest_windows(
+    journal: Path,
+    operator: str | None = None,
+    on_read: Callable[[float], object] | None = None,
+) -> tuple[NewestWindow, ...]:
     """Find the same, or the window of one ``operator``; raise where there is none to be drawn."""
-    found = windows_seen(journal)
+    found = windows_seen(journal, on_read)
     if not found:
         raise ConfigurationError(
             f"{journal} tells of no skyline. One is written when windows of a preference query "

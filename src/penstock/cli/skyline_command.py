@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from penstock.cli.options import AsJson
+from penstock.cli.options import AsJson, OnlyErrors
+from penstock.cli.time_left import shown
 
 
 def skyline(
@@ -18,18 +19,21 @@ def skyline(
     ),
     operator: Annotated[str | None, typer.Option(help="Draw this one; all unless said.")] = None,
     json: AsJson = False,
+    quiet: OnlyErrors = False,
 ) -> None:
-    """Draw the newest window of each preference query over two columns.
+    """Draw the newest window of each preference query.
 
-    The query may be running: draw again to see how it goes on. With --json nothing is drawn; the
-    points are printed instead.
+    Of those over two columns. The query may be running: draw again to see how it goes on. With
+    --json nothing is drawn; the points are printed instead.
     Example: penstock skyline checkpoint/journal --png skyline.png
     """
     from penstock.cli import skyline as drawing
 
-    windows = drawing.newest_windows(journal, operator)
+    with shown(quiet) as show:
+        windows = drawing.newest_windows(journal, operator, lambda share: show("reading", share))
     if json:
         typer.echo(json_format.dumps({"skylines": drawing.as_dicts(windows)}))
         return
     drawing.draw(windows, png)
-    typer.echo(drawing.as_text(windows, png))
+    if not quiet:
+        typer.echo(drawing.as_text(windows, png))

@@ -33,8 +33,10 @@ _EXAMPLE = "replica-pool:utilisation=0.8,interval=10s"
 _UNWRITTEN = ("rails", "first", "second", "excluded", "periods")
 
 
-def policy_named(text: str, least: int, most: int) -> Policy:
+def policy_named(text: str, least: int, most: int | None) -> Policy:
     """Return a new policy; one that adapts stays between ``least`` and ``most`` slots.
+
+    Where ``most`` is None, that is as many as there are.
 
     ``text`` is a name and, after a colon, settings: of the policy, or of its guard rails.
     ``static`` is as many slots as there are, ``static:3`` is three.

@@ -29,7 +29,7 @@ def read_recordings(path: Path, on_read: Told = lambda share: None) -> list[Reco
     in it; lines that are no progress are passed over. ``on_read`` is told the share read so far.
     """
     if path.is_dir():
-        return _of_journal(path)
+        return _of_journal(path, on_read)
     if not path.is_file():
         raise ConfigurationError(
             f"there is nothing at {path}. Name a file with the progress of a query as JSON lines, "
@@ -43,7 +43,7 @@ def read_recordings(path: Path, on_read: Told = lambda share: None) -> list[Reco
             f"{path} can't be read: {error.strerror}. Give yourself the right to, or copy it."
         ) from None
     if _is_journal(first_line):
-        return _of_journal(path)
+        return _of_journal(path, on_read)
     reports = list(_reports(path, on_read))
     if not reports:
         raise ConfigurationError(
@@ -159,11 +159,11 @@ def _is_journal(first_line: str) -> bool:
     return found is not None and "kind" in found and "seq" in found
 
 
-def _of_journal(path: Path) -> list[Recording]:
+def _of_journal(path: Path, on_read: Told) -> list[Recording]:
     batches: dict[tuple[str, int], list[BatchFinished]] = {}
     run, names = 0, {}
     runs_of: Counter[str] = Counter()
-    for event in read_journal(path):
+    for event in read_journal(path, on_read):
         body = event.body
         if isinstance(body, QueryStarted):
             run += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -77,9 +77,19 @@ class Agreement:
     p95_latency: Latency
 
 
-def agreement_of(path: Path) -> list[Agreement]:
-    """Compare all runs of a journal that are long enough with what the simulator says of them."""
-    return [agreement(run) for run in read_runs(path)]
+def agreement_of(
+    path: Path, on_progress: Callable[[str, float], object] = lambda what, share: None
+) -> list[Agreement]:
+    """Compare all runs of a journal that are long enough with what the simulator says of them.
+
+    ``on_progress`` is told what is being done, and which share of it is.
+    """
+    runs = read_runs(path, lambda share: on_progress(f"reading {path.name}", share))
+    found = []
+    for number, run in enumerate(runs):
+        on_progress(f"simulating {run.name}", number / len(runs))
+        found.append(agreement(run))
+    return found
 
 
 def agreement(run: RecordedRun) -> Agreement:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,10 +50,13 @@ class RecordedRun:
         return arrivals_of(Recording(self.name, "", batches, self.batches[0].trigger_seconds))
 
 
-def read_runs(path: Path) -> list[RecordedRun]:
-    """Read all runs in a journal that are long enough, or say that there is none."""
+def read_runs(path: Path, on_read: Callable[[float], object] | None = None) -> list[RecordedRun]:
+    """Read all runs in a journal that are long enough, or say that there is none.
+
+    ``on_read`` is told the share of the journal that has been read.
+    """
     found: list[tuple[str, list[Observation]]] = []
-    for event in read(path):
+    for event in read(path, on_read):
         body = event.body
         if isinstance(body, QueryStarted):
             found.append((body.name, []))
