@@ -17,6 +17,7 @@ from penstock.engine.present_slots import PresentSlots
 from penstock.engine.slots import ElasticSlots, LocalSlots, Slots
 from penstock.errors import ConfigurationError
 from penstock.journal.writer import JournalWriter
+from penstock.metrics.beside import metrics_of
 
 
 def autoscale(
@@ -27,6 +28,8 @@ def autoscale(
     dry_run: bool = False,
     journal: str | os.PathLike[str] | None = None,
     queries: Iterable[str] | None = None,
+    metrics_port: int | None = None,
+    metrics_host: str | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Autoscaler:
     """Have slots for the streaming queries of a session ahead of their load, or say how many.
@@ -49,6 +52,11 @@ def autoscale(
         ``penstock.autoscale``.
     queries
         Look after these only, by their names or ids.
+    metrics_port
+        Serve metrics for Prometheus on this port until ``stop()``, from the journal, which must be
+        given too; 0 chooses a free one, and ``metrics_address`` says which.
+    metrics_host
+        The address they are served on: ``"127.0.0.1"``, for this machine only, unless given.
     clock
         Where the time comes from, in seconds since the epoch.
 
@@ -65,13 +73,20 @@ def autoscale(
         queries=_names(queries),
         clock=clock,
     )
-    writer = None if journal is None else JournalWriter(_directory(journal), clock=clock)
-    try:
-        return Autoscaler(spark, setting, writer)
-    except BaseException:
-        if writer is not None:
-            writer.close()
-        raise
+    if metrics_port is not None and journal is None:
+        raise ConfigurationError(
+            f"metrics_port={metrics_port!r} has no journal to read. Write journal='a-directory' "
+            "too."
+        )
+    with metrics_of(metrics_port, metrics_host) as with_metrics:
+        writer = None if journal is None else JournalWriter(_directory(journal), clock=clock)
+        try:
+            scaler = Autoscaler(spark, setting, writer)
+        except BaseException:
+            if writer is not None:
+                writer.close()
+            raise
+        return scaler if journal is None else with_metrics(scaler, _directory(journal))
 
 
 def _check_session(spark: Any) -> None:

@@ -24,6 +24,7 @@ from penstock.engine.slots import LocalSlots, Slots
 from penstock.engine.start import start
 from penstock.engine.steps import OnStep
 from penstock.errors import ConfigurationError, TopologyError
+from penstock.metrics.beside import metrics_of
 from penstock.placement.placement import Placement
 from penstock.placement.round_robin import RoundRobin
 from penstock.sinks import parquet
@@ -50,6 +51,8 @@ def run(
     available_now: bool = False,
     name: str | None = None,
     journal: str | os.PathLike[str] | None = None,
+    metrics_port: int | None = None,
+    metrics_host: str | None = None,
     unused: Unused = "error",
     on_step: OnStep | None = None,
     clock: Callable[[], float] = time.time,
@@ -84,6 +87,11 @@ def run(
         Which operators run together, and how that may change while the query runs.
     journal
         Where the event log is written; a directory of the checkpoint unless said.
+    metrics_port
+        Serve metrics for Prometheus on this port until the query ends; 0 chooses a free one, and
+        ``query.metrics_address`` says which. A port that is taken is an error before the start.
+    metrics_host
+        The address they are served on: ``"127.0.0.1"``, for this machine only, unless given.
     unused
         ``"ignore"`` leaves out branches that lead to no sink, or to one that no run was given,
         instead of refusing them.
@@ -114,14 +122,16 @@ def run(
     topology = _with_letters_kept(build_topology(outlets, unused), where)
     _check_sinks(topology)
     check_intake(topology, setting.intake, setting.trigger_seconds)
-    return start(
-        topology,
-        where,
-        setting,
-        available_now=available_now,
-        name=name,
-        journal=None if journal is None else _directory("journal", journal),
-    )
+    with metrics_of(metrics_port, metrics_host) as with_metrics:
+        query = start(
+            topology,
+            where,
+            setting,
+            available_now=available_now,
+            name=name,
+            journal=None if journal is None else _directory("journal", journal),
+        )
+        return with_metrics(query, query.journal_dir)
 
 
 def _check(

@@ -80,6 +80,8 @@ class Autoscaler:
         self._stopping = threading.Lock()
         self._stopped = False
         self._closed = threading.Event()
+        self._at_end: list[Callable[[], object]] = []
+        self.metrics_address: str | None = None
         self._settled = False
         self._cores = local_cores(spark.sparkContext)
         self._thread = threading.Thread(target=self._run, name="penstock-autoscale", daemon=True)
@@ -128,6 +130,16 @@ class Autoscaler:
                 self._setting.pool.detach()
             if self._journal is not None:
                 self._journal.close()
+            for then in self._at_end:
+                then()
+
+    def when_ended(self, then: Callable[[], object]) -> None:
+        """Have ``then`` called when it was stopped; at once where it is."""
+        with self._stopping:
+            if not self._stopped:
+                self._at_end.append(then)
+                return
+        then()
 
     def __enter__(self) -> Autoscaler:
         return self
