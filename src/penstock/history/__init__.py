@@ -1,0 +1,1 @@
+"""What journals tell over time: kept small enough to draw, however long a query has run."""

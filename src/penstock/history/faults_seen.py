@@ -1,0 +1,113 @@
+"""What went wrong in a query, and how often it began and ended."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from penstock.history.bounded_counts import BoundedCounts
+from penstock.journal.events import (
+    BatchSkipped,
+    CorruptLine,
+    FaultSeen,
+    QueryStarted,
+    QueryStopped,
+    RowsFailed,
+    RowsShed,
+    UnknownEvent,
+)
+
+KEPT_FAULTS = 500
+KEPT_RUNS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault and when it was seen."""
+
+    at_seconds: float
+    what: str
+    detail: str
+    count: int
+    batch_id: int | None
+
+
+class Began(NamedTuple):
+    """A start of a query, and how the run before had ended: None where nobody wrote it down."""
+
+    at_seconds: float
+    version: str
+    slots: int
+    after: str | None
+
+
+class FaultsSeen:
+    """Dead letters by operator and error, faults, restarts and lines that can't be read."""
+
+    def __init__(self) -> None:
+        self.failed = BoundedCounts[tuple[str, str]](("others", "others"))
+        self.shed = BoundedCounts[tuple[str, str]](("others", "others"))
+        self.by_kind = BoundedCounts[str]("others")
+        self.newest: deque[Fault] = deque(maxlen=KEPT_FAULTS)
+        self.began: deque[Began] = deque(maxlen=KEPT_RUNS)
+        self.starts = 0
+        self.skipped_batches = 0
+        self.corrupt_lines = 0
+        self.unknown_events = 0
+        self.newest_corrupt: CorruptLine | None = None
+        self.stopped: tuple[float, QueryStopped] | None = None
+
+    @property
+    def restarts(self) -> int:
+        """How often the query began again."""
+        return max(0, self.starts - 1)
+
+    @property
+    def executor_losses(self) -> int:
+        """How many executors were lost, as far as anybody noticed."""
+        return sum(n for what, n in self.by_kind.largest() if what.startswith("executor lost"))
+
+    def failed_rows(self, at_seconds: float, told: RowsFailed) -> None:
+        """Take in rows on which a function failed."""
+        named = 0
+        for reason, rows in told.reasons.items():
+            self.failed.add((told.operator, reason), rows)
+            named += rows
+        if told.rows > named:
+            self.failed.add((told.operator, "not told"), told.rows - named)
+
+    def shed_rows(self, at_seconds: float, told: RowsShed) -> None:
+        """Take in rows that were set aside as the user chose."""
+        self.shed.add((told.source, told.reason), told.rows)
+
+    def fault(self, at_seconds: float, told: FaultSeen) -> None:
+        """Take in a fault."""
+        self.by_kind.add(told.what, told.count)
+        self.newest.append(Fault(at_seconds, told.what, told.detail, told.count, told.batch_id))
+
+    def start(self, at_seconds: float, told: QueryStarted) -> None:
+        """Take in that a query began."""
+        after = None
+        if self.starts and self.stopped is not None:
+            after = self.stopped[1].error or self.stopped[1].reason
+        self.began.append(Began(at_seconds, told.penstock_version, told.slots, after))
+        self.starts += 1
+        self.stopped = None
+
+    def stop(self, at_seconds: float, told: QueryStopped) -> None:
+        """Take in that a query ended."""
+        self.stopped = (at_seconds, told)
+
+    def skip(self, at_seconds: float, told: BatchSkipped) -> None:
+        """Take in that a batch came again that had been committed."""
+        self.skipped_batches += 1
+
+    def corrupt(self, at_seconds: float, told: CorruptLine) -> None:
+        """Take in a line that is no event."""
+        self.corrupt_lines += 1
+        self.newest_corrupt = told
+
+    def unknown(self, at_seconds: float, told: UnknownEvent) -> None:
+        """Take in an event that only a newer Penstock knows."""
+        self.unknown_events += 1

@@ -1,0 +1,138 @@
+"""Follows a journal and keeps what it tells, without ever reading it again from its start."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from itertools import islice
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import PenstockError
+from penstock.history.query_history import QueryHistory, handlers_of
+from penstock.history.quick_lines import quick
+from penstock.journal.location import journal_of
+from penstock.journal.reader import LineFollower, RawLine, raw_lines
+from penstock.journal.segments import segment_numbers, segment_path
+
+_LINES_AT_ONCE = 500
+
+
+class JournalHistory:
+    """What a journal tells of its queries; ``refresh`` takes in what was written since.
+
+    Of a journal that several queries share (that of ``autoscale``) each has a history of its own,
+    and the slots and faults that are nobody's alone. Whoever reads while another thread refreshes
+    holds ``lock``. ``revision`` grows with every line, so that a page knows whether to draw anew.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.lock = threading.RLock()
+        self.revision = 0
+        self.problem: str | None = None
+        self.share_read = 0.0
+        self._journal: Path | None = None
+        self._follower: LineFollower | None = None
+        self._begin()
+
+    @property
+    def name(self) -> str:
+        """What people call it: the name of the checkpoint, or of the journal's own directory."""
+        path = self.path.absolute()
+        if path.is_file():
+            return path.stem
+        return path.parent.name if path.name == "journal" else path.name
+
+    @property
+    def journal(self) -> Path | None:
+        """Where the journal is; None as long as there is none."""
+        return self._journal
+
+    @property
+    def queries(self) -> list[QueryHistory]:
+        """The queries in it that have names of their own, or the one that has none."""
+        named = [query for name, query in self._queries.items() if name]
+        return named or [self._queries[""]]
+
+    def refresh(self, stop: Callable[[], bool] = lambda: False) -> bool:
+        """Take in what is new, and say whether anything was; ``problem`` says why it can't be read.
+
+        Readers get a turn every few hundred lines. ``stop`` ends it early; the next call goes on.
+        """
+        try:
+            lines = self._lines()
+        except PenstockError as error:
+            self.problem = str(error)
+            return False
+        self.problem = None
+        before = self.revision
+        try:
+            while chunk := list(islice(lines, _LINES_AT_ONCE)):
+                with self.lock:
+                    self._take(chunk)
+                if stop():
+                    break
+        except (PenstockError, OSError) as error:
+            self.problem = str(error)
+        self.share_read = 1.0
+        return self.revision != before
+
+    def close(self) -> None:
+        """Let go of the open file."""
+        if self._follower is not None:
+            self._follower.close()
+
+    def _begin(self) -> None:
+        self._queries = {"": QueryHistory()}
+        self._handlers: dict[str, dict[type, Any]] = {"": handlers_of(self._queries[""])}
+        self._begun_anew = 0
+        self._bytes_read = 0
+        self._bytes = 1
+
+    def _lines(self) -> Iterator[RawLine]:
+        if self._journal is None:
+            self._journal = journal_of(self.path)
+            self._bytes = max(1, _size(self._journal))
+        if self._journal.is_file():
+            return raw_lines(self._journal) if not self.revision else iter(())
+        if self._follower is None:
+            self._follower = LineFollower(self._journal)
+        return self._follower.poll_lines()
+
+    def _take(self, lines: list[RawLine]) -> None:
+        if self._follower is not None and self._follower.times_begun_anew != self._begun_anew:
+            begun = self._follower.times_begun_anew
+            self._begin()
+            self._begun_anew = begun
+        for line in lines:
+            self._bytes_read += len(line.text)
+            told = quick(line)
+            if told.body is not None:
+                self._dispatch(told.at_seconds, told.body)
+        self.revision += len(lines)
+        self.share_read = min(1.0, self._bytes_read / self._bytes)
+
+    def _dispatch(self, at_seconds: float, body: Any) -> None:
+        name = getattr(body, "query", None) or ""
+        handlers = self._handlers.get(name)
+        if handlers is None:
+            handlers = self._handlers[name] = handlers_of(self._new(name))
+        handle = handlers.get(type(body))
+        if handle is not None:
+            handle(at_seconds, body)
+        if not isnan(at_seconds):
+            self._queries[name].last_at_seconds = at_seconds
+
+    def _new(self, name: str) -> QueryHistory:
+        query, shared = QueryHistory(name), self._queries[""]
+        query.slots, query.faults = shared.slots, shared.faults
+        self._queries[name] = query
+        return query
+
+
+def _size(journal: Path) -> int:
+    if journal.is_file():
+        return journal.stat().st_size
+    return sum(segment_path(journal, n).stat().st_size for n in segment_numbers(journal))

@@ -1,0 +1,97 @@
+"""Numbers of all operators of a query over time, taken in a batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.history.growing_table import Buckets, GrowingTable, Merge
+from penstock.history.quick_lines import OperatorNumbers
+
+_PER_BATCH = {"at": Merge.LAST, "span": Merge.SUM}
+_PER_OPERATOR = {
+    "rows_in": Merge.SUM,
+    "rows_out": Merge.SUM,
+    "tasks": Merge.MEAN,
+    "busy": Merge.SUM,
+    "slowest": Merge.MAX,
+    "mean": Merge.MEAN,
+    "failed": Merge.SUM,
+}
+MOST_OPERATORS = 500
+MOST_BLOCKS = 20
+
+
+class OperatorTables:
+    """One wide table for as long as the operators are the same: a batch is one row of it.
+
+    Columns of an operator are ``at``, ``span`` (the time since the batch before ended), rows in and
+    out, tasks, ``busy`` seconds summed over them, the ``slowest`` and the ``mean`` task in seconds,
+    and ``failed`` rows.
+    """
+
+    def __init__(self) -> None:
+        self._blocks: list[tuple[tuple[str, ...], GrowingTable]] = []
+        self._names: list[str] = []
+
+    @property
+    def names(self) -> list[str]:
+        """The operators of the newest batch."""
+        return list(self._names)
+
+    def append(self, ended: float, span: float, operators: Sequence[OperatorNumbers]) -> None:
+        """Take in what the operators did in one batch."""
+        if len(operators) > MOST_OPERATORS:
+            operators = operators[:MOST_OPERATORS]
+        if [each.name for each in operators] != self._names:
+            self._begin([each.name for each in operators])
+        row = [ended, span]
+        for each in operators:
+            row += (
+                each.rows_in,
+                each.rows_out,
+                each.tasks,
+                each.busy_seconds,
+                each.slowest_task_seconds,
+                each.mean_task_seconds,
+                each.failed_rows,
+            )
+        self._blocks[-1][1].append(row)
+
+    def buckets(self, name: str, since_seconds: float, until_seconds: float, most: int) -> Buckets:
+        """Put together what one operator did, in ``most`` stretches of time at most."""
+        found = []
+        for names, table in self._blocks:
+            if name in names:
+                number = names.index(name)
+                columns = {"at": "at", "span": "span"} | {
+                    column: f"{number}.{column}" for column in _PER_OPERATOR
+                }
+                found.append(table.buckets(since_seconds, until_seconds, most, columns))
+        if not found:
+            empty = np.empty(0)
+            return Buckets(dict.fromkeys((*_PER_BATCH, *_PER_OPERATOR), empty))
+        return Buckets(
+            {
+                column: np.concatenate([each[column] for each in found])
+                for column in found[0].columns
+            }
+        )
+
+    def last(self, name: str) -> dict[str, float]:
+        """Return the newest row of an operator by column; NaN where there is none."""
+        for names, table in reversed(self._blocks):
+            if name in names:
+                number, row = names.index(name), table.last()
+                return {"at": row["at"], "span": row["span"]} | {
+                    column: row[f"{number}.{column}"] for column in _PER_OPERATOR
+                }
+        return dict.fromkeys((*_PER_BATCH, *_PER_OPERATOR), float("nan"))
+
+    def _begin(self, names: list[str]) -> None:
+        self._names = names
+        columns = dict(_PER_BATCH)
+        for number in range(len(names)):
+            columns |= {f"{number}.{column}": merge for column, merge in _PER_OPERATOR.items()}
+        self._blocks = [*self._blocks[1 - MOST_BLOCKS :], (tuple(names), GrowingTable(columns))]
