@@ -12,15 +12,25 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from penstock.elasticity.control import Control, before_control, carried_out
 from penstock.elasticity.decision import Decision, Policy, StatefulPolicy, decided
 from penstock.elasticity.observation import Observation
 from penstock.engine.slots import ElasticSlots, Slots
-from penstock.journal.events import DecisionMade, FaultSeen, ForecastMade, KnownEvent
+from penstock.errors import ConfigurationError
+from penstock.journal.control_file import AskedControl, WatchedControl
+from penstock.journal.events import (
+    ControlTaken,
+    DecisionMade,
+    FaultSeen,
+    ForecastMade,
+    KnownEvent,
+)
 
 KEPT_DECISIONS = 1_000
 MOST_DELAY_SECONDS = 0.005
 MOST_BEHIND = 100
 IDLE_SECONDS = 10.0
+LOOK_SECONDS = 1.0
 _LAST_WORD_SECONDS = 2.0
 
 _log = logging.getLogger("penstock.engine")
@@ -46,6 +56,10 @@ class ControlLoop:
 
     A source that falls silent makes no batches. ``idle`` is then asked, every ten seconds, for an
     observation with no rows in it, so that slots can be given back.
+
+    ``watched`` is what somebody outside asks for: it is looked at before every batch, after every
+    decision, and every second in silence. The policy is asked as ever; what it wants is carried
+    out as far as the control allows.
     """
 
     def __init__(
@@ -55,23 +69,46 @@ class ControlLoop:
         write: Callable[[KnownEvent], None],
         start: Observation,
         remembered: Remembered | None = None,
+        watched: WatchedControl | None = None,
     ) -> None:
         self._policy = policy
         self._slots = slots
         self._write = write
+        self._watched = watched
+        self._control = Control()
+        self._most_slots = start.most_slots
+        self._batch_id = start.batch_id
+        # A batch that is about to begin and the policy's thread may both find a new control.
+        self._adopting = threading.Lock()
+        self._decision: Decision | None = None
         self.decisions: deque[Decision] = deque(maxlen=KEPT_DECISIONS)
         self.state: PolicyState = {}
         self.delay_seconds = 0.0
         self.idle: Callable[[], Observation | None] = lambda: None
+        self._ended = False
         first = self._taken_up(remembered) if remembered else None
-        self._adopt(start.batch_id, first or decided(policy.decide(start)))
+        self._take_control(when="as the query starts")
+        self._wanted = first or decided(policy.decide(start))
+        # What a pause keeps over a restart is the plan of the last batch, whoever decided it.
+        self._carry_out(remembered.decision if remembered else None)
         self._remember()
         self._observed: SimpleQueue[tuple[Observation, threading.Event] | None] = SimpleQueue()
         self._is_slow = False
         self._left_out = 0
-        self._ended = False
         self._thread = threading.Thread(target=self._run, name="penstock-policy", daemon=True)
         self._thread.start()
+
+    @property
+    def decision(self) -> Decision:
+        """The decision in force: the policy's, or what the control makes of it."""
+        assert self._decision is not None
+        return self._decision
+
+    def look_at_control(self) -> None:
+        """Let what somebody asks for take effect now, where that is new."""
+        with self._adopting:
+            if not self._ended and self._take_control():
+                self._carry_out(self.decision)
 
     def observe(self, observation: Observation) -> None:
         """Show the policy what was measured; wait a moment for what it makes of it."""
@@ -105,11 +142,15 @@ class ControlLoop:
             done.set()
 
     def _next(self) -> tuple[Observation, threading.Event] | None:
+        silent_since = time.monotonic()
         while True:
             try:
-                return self._observed.get(timeout=IDLE_SECONDS)
+                return self._observed.get(timeout=min(LOOK_SECONDS, IDLE_SECONDS))
             except Empty:
-                observation = self.idle()
+                self.look_at_control()
+                if time.monotonic() - silent_since < IDLE_SECONDS:
+                    continue
+                observation, silent_since = self.idle(), time.monotonic()
                 if observation is not None:
                     return observation, threading.Event()
 
@@ -127,14 +168,37 @@ class ControlLoop:
             detail = f"{type(error).__name__}: {error}"
             self._write(FaultSeen(observation.batch_id, "policy failed", detail))
             return
-        if self._ended:
-            return
-        if decision != self.decision:
-            self._adopt(observation.batch_id, decision)
+        with self._adopting:
+            if self._ended:
+                return
+            self._batch_id, self._most_slots = observation.batch_id, observation.most_slots
+            self._wanted = decision
+            self._take_control()
+            self._carry_out(self.decision)
         self._remember()
 
+    def _take_control(self, when: str = "") -> bool:
+        """Take up what somebody asks for, where it is new; one that is broken changes nothing."""
+        try:
+            asked = self._watched.news() if self._watched is not None else None
+        except ConfigurationError as error:
+            _log.warning("what is asked of the query can't be read, and is left: %s", error)
+            self._write(FaultSeen(self._batch_id, "control can't be read", str(error)))
+            return False
+        if asked is None:
+            return False
+        self._control = asked.control
+        self._write(_taken(self._batch_id, asked, when))
+        return True
+
+    def _carry_out(self, in_force: Decision | None) -> None:
+        """Carry out what the policy wants, as far as the control allows; tell if that is new."""
+        decision = carried_out(self._control, self._wanted, in_force, self._most_slots)
+        if decision != self._decision:
+            self._adopt(self._batch_id, decision)
+
     def _adopt(self, batch_id: int, decision: Decision) -> None:
-        self.decision = decision
+        self._decision = decision
         self.decisions.append(decision)
         forecast = ForecastMade.of(batch_id, decision)
         if forecast is not None:
@@ -158,7 +222,7 @@ class ControlLoop:
             detail = f"it begins anew: {error}"
             self._write(FaultSeen(None, "the policy can't read what it once learnt", detail))
             return None
-        return remembered.decision
+        return before_control(remembered.decision)
 
     def _remember(self) -> None:
         """Take a copy of what the policy learnt; a commit must not meet what JSON can't hold."""
@@ -170,3 +234,17 @@ class ControlLoop:
                 self._write(FaultSeen(None, "the policy can't save what it learnt", detail))
                 return
             self.state = {"kind": type(self._policy).__name__, "state": learnt}
+
+
+def _taken(batch_id: int, asked: AskedControl, when: str) -> ControlTaken:
+    control = asked.control
+    said = f"{control.describe()}, as {asked.by or 'somebody'} asked"
+    return ControlTaken(
+        batch_id,
+        control.paused,
+        control.min_slots,
+        control.max_slots,
+        control.forced_slots,
+        asked.by,
+        f"{when}: {said}" if when else said,
+    )

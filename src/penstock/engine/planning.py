@@ -13,6 +13,7 @@ from penstock.engine.control_loop import ControlLoop, Remembered
 from penstock.engine.setting import Setting
 from penstock.engine.slots import ElasticSlots, local_cores
 from penstock.engine.windowing import Watermarks
+from penstock.journal.control_file import WatchedControl
 from penstock.journal.events import KnownEvent
 from penstock.topology.components import Component
 from penstock.topology.dag import Topology
@@ -28,6 +29,7 @@ class Planning:
         topology: Topology,
         write: Callable[[KnownEvent], None],
         record: CommitRecord | None,
+        watched: WatchedControl | None = None,
     ) -> None:
         self._context = context
         self._setting = setting
@@ -39,6 +41,7 @@ class Planning:
             write,
             self.frame(batch_id=-1, batch_seconds=0.0),
             Remembered(record.decision, record.policy) if record else None,
+            watched,
         )
         self.shaping = self.loop.decision
 
@@ -54,6 +57,7 @@ class Planning:
 
         ``pinned`` components have as many tasks as somebody asked for.
         """
+        self.loop.look_at_control()
         available, decision = self.available(), self.loop.decision
         self.shaping, tasks = decision, {}
         for component in components:

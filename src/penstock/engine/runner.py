@@ -40,6 +40,7 @@ from penstock.engine.tables import Tables
 from penstock.engine.task_metrics import BATCH_PROPERTY, TaskMetrics
 from penstock.engine.windowing import Windowing
 from penstock.errors import PenstockError, QueryError
+from penstock.journal.control_file import WatchedControl
 from penstock.journal.events import BatchSkipped, FaultSeen, KnownEvent
 from penstock.journal.writer import JournalWriter
 from penstock.sinks.filesystem import HadoopFiles
@@ -114,7 +115,14 @@ class Runner:
         self._threads: set[int] = set()
         self.failure: PenstockError | None = None
         self.progress: Callable[[], Progress | None] = lambda: None
-        self.planning = Planning(self._context, setting, topology, journal.write, record)
+        self.planning = Planning(
+            self._context,
+            setting,
+            topology,
+            journal.write,
+            record,
+            WatchedControl(journal.directory),
+        )
         self.monitor = Monitor(
             topology,
             self.jobs,
