@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +70,7 @@ class GrowingTable:
 
     def column(self, name: str) -> Numbers:
         """Return a whole column."""
-        return np.ascontiguousarray(self._rows()[:, self._names.index(name)])
+        return self._between(-inf, inf, [self._names.index(name)])[:, 0]
 
     def last(self) -> dict[str, float]:
         """Return the newest row by column, NaN everywhere where there is none."""
@@ -79,7 +80,7 @@ class GrowingTable:
 
     def between(self, since_seconds: float, until_seconds: float) -> dict[str, Numbers]:
         """Return the rows with ``since_seconds < time <= until_seconds``, by column."""
-        rows = self._within(since_seconds, until_seconds)
+        rows = self._between(since_seconds, until_seconds, list(range(self._width)))
         return {name: rows[:, n] for n, name in enumerate(self._names)}
 
     def buckets(
@@ -95,28 +96,25 @@ class GrowingTable:
         """
         wanted = columns or {name: name for name in self._names}
         at = [self._names.index(name) for name in wanted.values()]
-        rows = self._within(since_seconds, until_seconds)
+        rows = self._between(since_seconds, until_seconds, [0, *at])
+        times, rows = rows[:, 0], rows[:, 1:]
         if len(rows) > most:
-            width = max((until_seconds - since_seconds) / most, 1e-9)
-            stretch = np.minimum(((rows[:, 0] - since_seconds) / width).astype(np.int64), most - 1)
+            since, until = max(since_seconds, times[0]), min(until_seconds, times[-1])
+            width = max((until - since) / most, 1e-9)
+            stretch = np.clip(((times - since) / width).astype(np.int64), 0, most - 1)
             starts = np.flatnonzero(np.diff(stretch, prepend=-1))
-            rows = _merged(rows[:, at], starts, [self._merges[n] for n in at])
-        else:
-            rows = rows[:, at]
+            rows = _merged(rows, starts, [self._merges[n] for n in at])
         return Buckets({name: rows[:, n] for n, name in enumerate(wanted)})
 
-    def _rows(self) -> Numbers:
-        # Copied: an array whose buffer somebody looks at can't grow.
-        return np.frombuffer(self._cells, dtype=np.float64).copy().reshape(-1, self._width)
-
-    def _within(self, since_seconds: float, until_seconds: float) -> Numbers:
-        rows = self._rows()
-        first = np.searchsorted(rows[:, 0], since_seconds, side="right")
-        last = np.searchsorted(rows[:, 0], until_seconds, side="right")
-        return rows[first:last]
+    def _between(self, since_seconds: float, until_seconds: float, columns: list[int]) -> Numbers:
+        """Return a copy of some cells: an array whose buffer somebody looks at can't grow."""
+        cells = np.frombuffer(self._cells, dtype=np.float64).reshape(-1, self._width)
+        times = cells[:, 0]
+        first, last = np.searchsorted(times, (since_seconds, until_seconds), side="right")
+        return cells[first:last, columns]
 
     def _thin(self) -> None:
-        rows = self._rows()
+        rows = self._between(-inf, inf, list(range(self._width)))
         old = max(2, len(rows) // 2)
         thinned = _merged(rows[:old], np.arange(0, old, 2), self._merges)
         self._cells = array("d", np.concatenate((thinned, rows[old:])).tobytes())
