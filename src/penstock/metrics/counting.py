@@ -48,7 +48,7 @@ def _batch(query: QueryMetrics, body: BatchFinished) -> None:
     told = {source.name for source in seen.sources if source.waiting_rows is not None}
     query.sources_told = told
     tally.put_all(m.SOURCE_WAITING, [(each.name, each.waiting_rows) for each in seen.sources])
-    if seen.batch_seconds <= 0:
+    if not seen.batch_seconds > 0:
         # autoscale journals that a query had nothing to do as a batch that took no time.
         return
     tally.begin_batch()

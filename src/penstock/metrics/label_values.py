@@ -20,7 +20,7 @@ def clean(text: str) -> str:
     >>> clean(" parse\tthe\n clicks ")
     'parse the clicks'
     >>> clean("very " * 40)[-25:], len(clean("very " * 40))
-    ('very very very v~0f8d5d2b', 80)
+    ('very very very v~73b169bf', 80)
     """
     seen = text[: 20 * LONGEST].encode("utf-8", "replace").decode()
     line = " ".join("".join(c if c.isprintable() else " " for c in seen).split())
