@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Protocol
 
-from penstock.simulation.figure import Figure
+from penstock.drawing.figure import Figure
 
 __all__ = ["Beside", "Figure", "Progress", "Reproduce", "Reproduction", "Table"]
 

@@ -66,17 +66,28 @@ def edges_of(components: Components) -> tuple[Edge, ...]:
 
 def layout(components: Components, words: Words) -> Layout:
     """Lay a topology out, with room for its words."""
-    edges = edges_of(components)
-    return _Drawing(_blocks(components, edges, words), edges, words).layout()
+    homes = components.grouping.homes
+    named = {operator.name: homes.get(operator.name) for operator in components.topology}
+    return laid_out(named, edges_of(components), words)
 
 
-def _blocks(components: Components, edges: Sequence[Edge], words: Words) -> list[Block]:
+def laid_out(homes: Mapping[str, str | None], edges: Sequence[Edge], words: Words) -> Layout:
+    """Lay operators out by the components that they run in; None for those that run in none.
+
+    Both come in order: an operator after those that it reads, and an edge after those before it.
+    """
+    return _Drawing(_blocks(homes, edges, words), edges, words).layout()
+
+
+def _blocks(homes: Mapping[str, str | None], edges: Sequence[Edge], words: Words) -> list[Block]:
     """Return a block for every component, and one for each sink and each stream of dead letters."""
-    grouping = components.grouping
+    residents: dict[str, tuple[str, ...]] = {}
+    for name, home in homes.items():
+        if home is not None:
+            residents[home] = (*residents.get(home, ()), name)
     made: dict[str, Block] = {}
-    for operator in components.topology:
-        home = grouping.homes.get(operator.name)
-        members = (operator.name,) if home is None else grouping.members(home)
+    for name, home in homes.items():
+        members = (name,) if home is None else residents[home]
         if members[0] not in made:
             out = [edge for edge in edges if edge.source in members]
             links = [(edge.source, edge.target) for edge in out if edge.target in members]

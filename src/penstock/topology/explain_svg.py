@@ -63,9 +63,9 @@ def _components(drawn: Layout, facts: Mapping[str, ComponentFacts], words: Words
         each = facts[name]
         title, kind = words.components[name]
         about = f"{name}: {each.kind}; {each.partitioned}; {each.entrance.text}"
-        yield f'<g class="component"><title>{safe(about)}</title>{_rectangle(box, 12)}'
-        yield _text(box.x + TEXT_PADDING, box.y + 19, title, "title")
-        yield f"{_text(box.x + TEXT_PADDING, box.y + 33, kind, 'small')}</g>"
+        yield f'<g class="component"><title>{safe(about)}</title>{rectangle(box, 12)}'
+        yield written(box.x + TEXT_PADDING, box.y + 19, title, "title")
+        yield f"{written(box.x + TEXT_PADDING, box.y + 33, kind, 'small')}</g>"
 
 
 def _operator(operator: Operator, box: Box, words: Words) -> str:
@@ -76,8 +76,8 @@ def _operator(operator: Operator, box: Box, words: Words) -> str:
     about = f"{operator.name}: {operator.kind}{f' ({detail})' if detail else ''}"
     middle = box.x + box.width / 2
     return (
-        f'<g class="{classes}"><title>{safe(about)}</title>{_rectangle(box, round_)}'
-        f"{_text(middle, box.y + 19, name, 'name')}{_text(middle, box.y + 34, kind, 'kind')}</g>"
+        f'<g class="{classes}"><title>{safe(about)}</title>{rectangle(box, round_)}'
+        f"{written(middle, box.y + 19, name, 'name')}{written(middle, box.y + 34, kind, 'kind')}</g>"
     )
 
 
@@ -90,7 +90,7 @@ def _edges(
         runs = drawn.routes[edge]
         tip, y = runs[-1].end, runs[-1].y
         yield (
-            f'<g class="edge {kinds[edge]}"><path d="{_path(runs)}"/>'
+            f'<g class="edge {kinds[edge]}"><path d="{edge_path(runs)}"/>'
             f'<path class="tip" d="M{tip:g} {y:g}l-8 -4.5v9z"/></g>'
         )
 
@@ -104,7 +104,8 @@ def _kind(edge: Edge, components: Components, facts: Mapping[str, ComponentFacts
     return "moved" if facts[home].entrance.label else "plain"
 
 
-def _path(runs: tuple[Run, ...]) -> str:
+def edge_path(runs: tuple[Run, ...]) -> str:
+    """Return the way of an edge as the data of a path."""
     parts = [f"M{runs[0].start:g} {runs[0].y:g}H{runs[0].end:g}"]
     for before, after in pairwise(runs):
         middle = (before.end + after.start) / 2
@@ -122,14 +123,16 @@ def _labels(
         if words.labels[name]:
             y = drawn.operators[components[name].entrance.name].middle
             about = safe(facts[name].entrance.text)
-            written = _text(box.x - 8, y - 7, words.labels[name], "label")
-            yield f"<g><title>{about}</title>{written}</g>"
+            label = written(box.x - 8, y - 7, words.labels[name], "label")
+            yield f"<g><title>{about}</title>{label}</g>"
 
 
-def _rectangle(box: Box, corner: float) -> str:
+def rectangle(box: Box, corner: float) -> str:
+    """Return a box with round corners."""
     x, y, width, height = box
     return f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="{corner:g}"/>'
 
 
-def _text(x: float, y: float, text: str, kind: str) -> str:
+def written(x: float, y: float, text: str, kind: str) -> str:
+    """Return a text at a place; ``kind`` is its class."""
     return f'<text class="{kind}" x="{x:g}" y="{y:g}">{safe(text)}</text>'

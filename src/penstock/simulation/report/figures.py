@@ -7,8 +7,8 @@ from re import split
 
 import numpy as np
 
+from penstock.drawing.figure import Figure
 from penstock.simulation.comparison import Simulation
-from penstock.simulation.figure import Figure
 from penstock.simulation.run import Numbers
 from penstock.simulation.trial import Outcome
 
