@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 MOST_ROWS = 100_000
+COUNT = "count"
 
 
 class Merge(Enum):
@@ -42,7 +43,9 @@ class GrowingTable:
 
     A row is a tuple of floats, NaN where nothing is known. Beyond ``most_rows`` the older half is
     thinned: two rows become one, each column by its own rule. So the newest rows are all there, and
-    a day, a week or a year takes the same memory.
+    a day, a week or a year takes the same memory. A column ``count`` is added at the end: how many
+    rows became one. A row that is older than the one before it, or of no known time, as where a
+    clock was set back, counts as of the same time.
 
     >>> columns = {"at": Merge.LAST, "rows": Merge.SUM, "slots": Merge.MEAN}
     >>> table = GrowingTable(columns, most_rows=4)
@@ -53,9 +56,9 @@ class GrowingTable:
     """
 
     def __init__(self, columns: Mapping[str, Merge], most_rows: int = MOST_ROWS) -> None:
-        self._names = tuple(columns)
-        self._merges = tuple(columns.values())
-        self._width = len(columns)
+        self._names = (*columns, COUNT)
+        self._merges = (*columns.values(), Merge.SUM)
+        self._width = len(self._names)
         self._most = most_rows * self._width
         self._cells = array("d")
 
@@ -63,10 +66,15 @@ class GrowingTable:
         return len(self._cells) // self._width
 
     def append(self, row: Sequence[float]) -> None:
-        """Add a row, whose time is not before that of the last one."""
+        """Add a row, which should not be older than the last one."""
         if len(self._cells) >= self._most:
             self._thin()
-        self._cells.extend(row)
+        cells = self._cells
+        newest = cells[-self._width] if cells else -inf
+        cells.extend(row)
+        cells.append(1.0)
+        if not row[0] >= newest:
+            cells[-self._width] = newest
 
     def column(self, name: str) -> Numbers:
         """Return a whole column."""
@@ -96,14 +104,14 @@ class GrowingTable:
         """
         wanted = columns or {name: name for name in self._names}
         at = [self._names.index(name) for name in wanted.values()]
-        rows = self._between(since_seconds, until_seconds, [0, *at])
-        times, rows = rows[:, 0], rows[:, 1:]
+        rows = self._between(since_seconds, until_seconds, [0, self._width - 1, *at])
+        times, weights, rows = rows[:, 0], rows[:, 1], rows[:, 2:]
         if len(rows) > most:
             since, until = max(since_seconds, times[0]), min(until_seconds, times[-1])
             width = max((until - since) / most, 1e-9)
             stretch = np.clip(((times - since) / width).astype(np.int64), 0, most - 1)
             starts = np.flatnonzero(np.diff(stretch, prepend=-1))
-            rows = _merged(rows, starts, [self._merges[n] for n in at])
+            rows = _merged(rows, weights, starts, [self._merges[n] for n in at])
         return Buckets({name: rows[:, n] for n, name in enumerate(wanted)})
 
     def _between(self, since_seconds: float, until_seconds: float, columns: list[int]) -> Numbers:
@@ -116,27 +124,34 @@ class GrowingTable:
     def _thin(self) -> None:
         rows = self._between(-inf, inf, list(range(self._width)))
         old = max(2, len(rows) // 2)
-        thinned = _merged(rows[:old], np.arange(0, old, 2), self._merges)
+        thinned = _merged(rows[:old], rows[:old, -1], np.arange(0, old, 2), self._merges)
         self._cells = array("d", np.concatenate((thinned, rows[old:])).tobytes())
 
 
-def _merged(rows: Numbers, starts: NDArray[np.int64], merges: Sequence[Merge]) -> Numbers:
-    """Make one row of each run of rows; where nothing is known of a run, that stays so."""
+def _merged(
+    rows: Numbers, weights: Numbers, starts: NDArray[np.int64], merges: Sequence[Merge]
+) -> Numbers:
+    """Make one row of each run of rows; where nothing is known of a run, that stays so.
+
+    ``weights`` are how many rows each has been made of: in a mean it counts as often.
+    """
     if not len(rows):
         return rows
-    known = ~np.isnan(rows)
-    counts = np.add.reduceat(known, starts, axis=0, dtype=np.float64)
-    counts[counts == 0] = np.nan
-    sums = np.add.reduceat(np.where(known, rows, 0.0), starts, axis=0)
     ends = np.append(starts[1:], len(rows)) - 1
     merged = np.empty((len(starts), rows.shape[1]))
     for n, merge in enumerate(merges):
+        column = rows[:, n]
         if merge is Merge.LAST:
-            merged[:, n] = rows[ends, n]
-        elif merge is Merge.MAX:
-            highest = np.maximum.reduceat(np.where(known[:, n], rows[:, n], -np.inf), starts)
-            merged[:, n] = np.where(np.isfinite(highest), highest, np.nan)
+            merged[:, n] = column[ends]
+            continue
+        known = ~np.isnan(column)
+        if merge is Merge.MAX:
+            found = np.maximum.reduceat(np.where(known, column, -np.inf), starts)
+        elif merge is Merge.SUM:
+            found = np.add.reduceat(np.where(known, column, 0.0), starts)
         else:
-            per = counts[:, n] / (counts[:, n] if merge is Merge.SUM else 1.0)
-            merged[:, n] = sums[:, n] / per
+            counted = np.maximum(np.add.reduceat(np.where(known, weights, 0.0), starts), 1.0)
+            found = np.add.reduceat(np.where(known, column * weights, 0.0), starts) / counted
+        any_known = np.logical_or.reduceat(known, starts)
+        merged[:, n] = np.where(any_known, found, np.nan)
     return merged
