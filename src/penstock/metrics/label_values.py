@@ -41,13 +41,19 @@ class LabelValues:
     def __init__(self, most: int) -> None:
         self._most = most
         self._known: set[str] = set()
+        self._cleaned: dict[str, str] = {}
 
     def of(self, name: str) -> str:
         """Return the label value for a name."""
+        seen = self._cleaned.get(name)
+        if seen is not None:
+            return seen
         value = clean(name)
-        if value in self._known:
-            return value
-        if len(self._known) >= self._most:
-            return OTHER
-        self._known.add(value)
+        if value not in self._known:
+            if len(self._known) >= self._most:
+                return OTHER
+            self._known.add(value)
+        # The same few names come with every batch; only they are kept, so that memory is bounded.
+        if len(self._cleaned) < 2 * self._most:
+            self._cleaned[name] = value
         return value

@@ -144,8 +144,10 @@ class Tally:
         return self._numbers.setdefault(metric.name, {})
 
     def _key(self, metric: Metric, labels: Labels) -> Labels:
-        names = metric.labels[1:]
-        key = tuple(self._values[name].of(value) for name, value in zip(names, labels, strict=True))
+        if not labels:
+            return ()
+        values, names = self._values, metric.labels[1:]
+        key = tuple([values[name].of(text) for name, text in zip(names, labels, strict=True)])
         series = self._numbers.get(metric.name, {})
         if key in series or len(series) < MOST_SERIES:
             return key
