@@ -13,6 +13,7 @@ from penstock.cli.complaints import Commands
 from penstock.cli.demo_command import demo
 from penstock.cli.doctor_command import doctor
 from penstock.cli.explain_command import explain
+from penstock.cli.inspect_command import inspect
 from penstock.cli.metrics_command import metrics
 from penstock.cli.replay_command import replay
 from penstock.cli.reproduce_command import reproduce
@@ -65,6 +66,7 @@ app.command()(demo)
 app.command()(run)
 app.command()(explain)
 app.command()(metrics)
+app.command()(inspect)
 app.command()(replay)
 app.command()(simulate)
 app.command()(skyline)

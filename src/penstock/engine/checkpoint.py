@@ -10,12 +10,15 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from penstock.engine.checkpoint_lock import CheckpointLock
 from penstock.engine.commit_log import CommitLog, parse_document
 from penstock.errors import CheckpointError
-from penstock.sinks.filesystem import HadoopFiles
 from penstock.topology.compatibility import Fingerprint, breaking_changes
+
+if TYPE_CHECKING:
+    from penstock.sinks.filesystem import HadoopFiles
 
 FORMAT = "penstock-query"
 VERSION = 1

@@ -9,14 +9,16 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.elasticity.decision import Decision
 from penstock.engine.keyed_state import KeyedState
 from penstock.engine.window_state import WindowState
 from penstock.errors import CheckpointError, ConfigurationError
-from penstock.sinks.filesystem import HadoopFiles
 from penstock.windows.watermark import Mark
+
+if TYPE_CHECKING:
+    from penstock.sinks.filesystem import HadoopFiles
 
 FORMAT = "penstock-commit"
 VERSION = 2

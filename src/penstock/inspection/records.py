@@ -1,0 +1,155 @@
+"""The commit records of a checkpoint, and what Spark's own offsets say beside them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.engine.checkpoint import FORMAT as QUERY_FORMAT
+from penstock.engine.checkpoint import VERSION as QUERY_VERSION
+from penstock.engine.commit_log import CommitRecord, parse_document
+from penstock.errors import CheckpointError, ConfigurationError
+from penstock.inspection.holding import Problem
+from penstock.topology.compatibility import Fingerprint
+
+_RECORD = re.compile(r"^(\d{12})\.json$")
+_COPY = "Put it back from a copy of the checkpoint, or start with a new checkpoint directory."
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Whose checkpoint it is."""
+
+    query_id: str | None = None
+    fingerprint: Fingerprint | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+def read_identity(path: Path) -> Identity:
+    """Read ``query.json``, or say what is wrong with it."""
+    file = path / "query.json"
+    try:
+        document = parse_document(file.read_text("utf-8"), str(file), QUERY_FORMAT, QUERY_VERSION)
+        fingerprint = Fingerprint.from_json(document["fingerprint"])
+        return Identity(str(document["query_id"]), fingerprint)
+    except FileNotFoundError:
+        return Identity(problems=(Problem(f"{file} is missing", _COPY),))
+    except CheckpointError as error:
+        return Identity(problems=(_told(error),))
+    except (OSError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
+        return Identity(problems=(Problem(f"{file} can't be read ({error!r})", _COPY),))
+
+
+def refuse_others(path: Path) -> None:
+    """Say so where a directory is no checkpoint of Penstock's."""
+    names = {each.name for each in path.iterdir()}
+    if "query.json" in names or any(map(_is_record, (path / "commits").glob("*.json"))):
+        return
+    if (path.parent / "query.json").is_file():
+        raise ConfigurationError(
+            f"{path} is a part of a checkpoint. Name the whole: penstock inspect {path.parent}"
+        )
+    if {"offsets", "metadata"} & names:
+        last = _newest_number(path / "offsets")
+        so_far = "" if last is None else f" and has come to micro-batch {last}"
+        raise ConfigurationError(
+            f"{path} is the checkpoint of a Spark query that Penstock did not run{so_far}. To see "
+            "what Penstock would do with its load, log its progress and write: penstock replay "
+            "progress.jsonl"
+        )
+    if not names:
+        raise ConfigurationError(
+            f"{path} is empty: no query has begun with it. Name a checkpoint that one was run with."
+        )
+    shown = ", ".join(sorted(names)[:3])
+    raise ConfigurationError(
+        f"{path} is no checkpoint: it has no query.json, but {shown}. Name the directory that a "
+        "query has as its checkpoint."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Commits:
+    """The newest record that can be read, and what is wrong with the log."""
+
+    newest: CommitRecord | None = None
+    plain: dict[str, Any] | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+def read_commits(path: Path, query_id: str | None) -> Commits:
+    """Read the newest record, or the newest that can be read where that one can't."""
+    files = sorted(each for each in (path / "commits").glob("*.json") if _is_record(each))
+    problems: list[Problem] = []
+    for file in reversed(files):
+        try:
+            text = file.read_text("utf-8")
+            record = CommitRecord.from_json(text, str(file))
+        except CheckpointError as error:
+            problems.append(_told(error))
+            continue
+        except (OSError, UnicodeDecodeError) as error:
+            problems.append(Problem(f"{file} can't be read ({error})", _COPY))
+            continue
+        if query_id is not None and record.query_id != query_id:
+            what = f"{file} is of another query ({record.query_id})"
+            problems.append(Problem(what, _COPY))
+        if record.batch_id != int(file.stem):
+            problems.append(Problem(f"{file} holds micro-batch {record.batch_id}", _COPY))
+        return Commits(record, json.loads(text), (*problems, *_gaps(files)))
+    return Commits(problems=tuple(problems))
+
+
+def _gaps(files: list[Path]) -> list[Problem]:
+    numbers = [int(file.stem) for file in files]
+    missing = sorted(set(range(numbers[0], numbers[-1] + 1)) - set(numbers))
+    if not missing:
+        return []
+    shown = ", ".join(map(str, missing[:5]))
+    return [
+        Problem(
+            f"the records of {len(missing)} micro-batches are missing, such as {shown}",
+            "Only the newest is needed to go on; find out who deleted the others.",
+        )
+    ]
+
+
+def compare_with_spark(path: Path, last_batch: int | None, *, is_running: bool) -> list[Problem]:
+    """Compare the commit log with Spark's offsets: they may be one micro-batch apart, not more."""
+    spark = path / "spark"
+    planned = _newest_number(spark / "offsets")
+    if planned is None:
+        if last_batch is None:
+            return []
+        what = f"{spark / 'offsets'} is empty or missing, though micro-batches were committed"
+        return [Problem(what, _COPY)]
+    committed = -1 if last_batch is None else last_batch
+    if planned == committed + 1:
+        if is_running:
+            return [Problem(f"micro-batch {planned} is running", "", is_note=True)]
+        what = f"micro-batch {planned} was begun and not committed: the query was broken off"
+        return [Problem(what, "Start the query again: it repeats that batch, exactly once.", True)]
+    if planned > committed + 1 or planned < committed:
+        what = (
+            f"Spark's offsets end at micro-batch {planned} and the commit log at "
+            f"{'none' if last_batch is None else last_batch}: they don't belong together"
+        )
+        return [Problem(what, _COPY)]
+    return []
+
+
+def _newest_number(directory: Path) -> int | None:
+    numbers = [int(each.name) for each in directory.glob("*") if each.name.isdecimal()]
+    return max(numbers, default=None)
+
+
+def _is_record(file: Path) -> bool:
+    return _RECORD.match(file.name) is not None
+
+
+def _told(error: CheckpointError) -> Problem:
+    what, _, remedy = str(error).partition(". ")
+    return Problem(what, remedy)
