@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
@@ -51,9 +51,14 @@ class LineFollower:
 
     def __init__(self, directory: str | Path, cursor: Cursor | None = None) -> None:
         self.directory = Path(directory)
-        self.cursor = cursor or Cursor()
+        self._segment, self._offset, self._line = cursor or Cursor()
         self.times_begun_anew = 0
         self._file: FileIO | None = None
+
+    @property
+    def cursor(self) -> Cursor:
+        """The place after the last line handed out."""
+        return Cursor(self._segment, self._offset, self._line)
 
     def poll_lines(self) -> Iterator[RawLine]:
         """Hand out what is new by now; half a line at the very end waits for its other half."""
@@ -65,7 +70,7 @@ class LineFollower:
             if following is None:
                 return
             self.close()
-            self.cursor = Cursor(segment=following)
+            self._segment, self._offset, self._line = Cursor(segment=following)
 
     def close(self) -> None:
         """Close the open segment; polling again opens it again."""
@@ -74,31 +79,31 @@ class LineFollower:
             file.close()
 
     def _following_segment(self) -> int | None:
-        return next((n for n in segment_numbers(self.directory) if n > self.cursor.segment), None)
+        return next((n for n in segment_numbers(self.directory) if n > self._segment), None)
 
     def _begin_anew_if_replaced(self) -> None:
         numbers = segment_numbers(self.directory)
-        if self._file is None and self.cursor.segment in numbers:
-            self._file = _open(segment_path(self.directory, self.cursor.segment))
-            replaced = self._file is not None and not _ends_line(self._file, self.cursor.offset)
-        elif self._file is not None and self.cursor.segment in numbers:
-            replaced = _is_replaced(self._file, segment_path(self.directory, self.cursor.segment))
+        if self._file is None and self._segment in numbers:
+            self._file = _open(segment_path(self.directory, self._segment))
+            replaced = self._file is not None and not _ends_line(self._file, self._offset)
+        elif self._file is not None and self._segment in numbers:
+            replaced = _is_replaced(self._file, segment_path(self.directory, self._segment))
         else:
             # Writers never delete their newest segment, so these are another journal's.
-            replaced = bool(numbers) and numbers[-1] < self.cursor.segment
+            replaced = bool(numbers) and numbers[-1] < self._segment
         if replaced:
             self.close()
-            self.cursor = Cursor()
+            self._segment, self._offset, self._line = Cursor()
             self.times_begun_anew += 1
 
     def _rest_of_segment(self, is_finished: bool) -> Iterator[RawLine]:
         if self._file is None:
             return
-        path = segment_path(self.directory, self.cursor.segment)
-        for text in _lines_from(self._file, self.cursor.offset, also_half=is_finished):
-            line = self.cursor.line + 1
-            self.cursor = Cursor(self.cursor.segment, self.cursor.offset + len(text), line)
-            yield RawLine(path, line, text)
+        path = segment_path(self.directory, self._segment)
+        for text in _lines_from(self._file, self._offset, also_half=is_finished):
+            self._offset += len(text)
+            self._line += 1
+            yield RawLine(path, self._line, text)
 
 
 class Follower(LineFollower):
@@ -202,13 +207,19 @@ def _bytes_before(directory: Path) -> dict[int, int]:
 
 
 def _read_file(path: Path, on_read: Callable[[float], object] | None = None) -> Iterator[Event]:
+    size, seen = max(1, path.stat().st_size), 0
+    for line in raw_lines(path):
+        seen += len(line.text)
+        if on_read is not None and line.number % _TELL_EVERY_LINES == 0:
+            on_read(min(1.0, seen / size))
+        yield line.event()
+
+
+def raw_lines(path: Path) -> Iterator[RawLine]:
+    """Hand out the whole lines of one file of a journal, undecoded."""
     with FileIO(path) as file:
-        size, seen = max(1, os.fstat(file.fileno()).st_size), 0
         for line, text in enumerate(_lines_from(file, 0, also_half=False), start=1):
-            seen += len(text)
-            if on_read is not None and line % _TELL_EVERY_LINES == 0:
-                on_read(min(1.0, seen / size))
-            yield _event(text, path, line)
+            yield RawLine(path, line, text)
 
 
 def _event(text: bytes, path: Path, line: int) -> Event:
@@ -238,9 +249,15 @@ def _lines_from(file: FileIO, offset: int, also_half: bool) -> Iterator[bytes]:
             if also_half:
                 yield data
             return
-        for line in data[: end - 1].split(b"\n"):
-            yield line + b"\n"
+        yield from _whole_lines(data[:end])
         offset += end
+
+
+def _whole_lines(data: bytes) -> Iterable[bytes]:
+    """Part at line feeds alone: other ends of lines are there only in corrupt ones."""
+    if b"\r" in data:
+        return (line + b"\n" for line in data[:-1].split(b"\n"))
+    return data.splitlines(keepends=True)
 
 
 def _open(path: Path) -> FileIO | None:
