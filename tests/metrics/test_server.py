@@ -93,6 +93,47 @@ def test_it_reads_on_while_nobody_asks(tmp_path: Path, server: MetricsServer) ->
     assert collector.share_read() == 1.0
 
 
+def test_a_failure_is_told_and_the_next_answer_is_right(
+    tmp_path: Path, server: MetricsServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Fails(JournalCollector):
+        times = 0
+
+        def collect(self) -> Iterator[Any]:
+            self.times += 1
+            if self.times == 1:
+                raise ZeroDivisionError("once")
+            return super().collect()
+
+    server.serve(Fails([write(tmp_path, [started(), batch(0)])]))
+    with pytest.raises(HTTPError, match="500"):
+        get(server.address)
+    assert "ZeroDivisionError: once" in caplog.text
+    assert value(parsed(get(server.address)[0]), "penstock_batches_total") == 1
+
+
+def test_a_disk_that_hangs_does_not_keep_a_query_from_ending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "_END_WITHIN_SECONDS", 0.01)
+    hangs, may_go_on = threading.Event(), threading.Event()
+
+    class Hangs(JournalCollector):
+        def read_on(self, most_lines: int | None = None) -> bool:
+            with self._lock:
+                hangs.set()
+                may_go_on.wait()
+            return True
+
+    server = MetricsServer(0)
+    server.serve(Hangs([tmp_path]))
+    hangs.wait()
+    server.close()
+    with pytest.raises(URLError):
+        get(server.address)
+    may_go_on.set()
+
+
 def test_it_gives_its_port_back(tmp_path: Path) -> None:
     server = MetricsServer(0)
     server.serve(JournalCollector([tmp_path]))

@@ -28,6 +28,8 @@ from penstock.journal import (
     StateStored,
     WindowsClosed,
 )
+from penstock.metrics.row_latency import RowLatency
+from penstock.metrics.tally import Distribution
 from penstock.placement.flux import Move
 
 
@@ -99,6 +101,26 @@ def test_rows_that_were_left_behind_took_longer(tmp_path: Path) -> None:
     found = of(tmp_path, first, second)
     assert value(found, "penstock_row_latency_seconds_sum") == 100 * 1.0 + 100 * 11.0
     assert value(found, "penstock_row_latency_seconds_bucket", le="10.0") == 100
+
+
+def test_rows_that_were_shed_took_no_time_and_keep_no_others_waiting(tmp_path: Path) -> None:
+    # 200 rows wait at 0 s and 100 of them are taken; the others are shed, and 100 come in the last
+    # second before the next batch begins at 10 s.
+    first = batch(0, at=BEGAN + 1, seconds=1.0, waiting=100)
+    second = batch(1, at=BEGAN + 6, seconds=1.0, waiting=0, rows=0)
+    third = batch(2, at=BEGAN + 11, seconds=1.0, waiting=0, trigger=1.0)
+    found = of(tmp_path, first, second, third)
+    assert value(found, "penstock_row_latency_seconds_sum") == 100 * 1.0 + 100 * 1.5
+
+
+def test_a_backlog_of_any_length_is_little_memory() -> None:
+    latency, seconds = RowLatency(), Distribution((1.0,))
+    for n in range(3_000):
+        seen = batch(n, at=BEGAN + n, seconds=0.5, rows=1, waiting=n).observation
+        latency.add(seen, 1, seconds)
+    assert len(latency._waiting) <= 1_000
+    assert sum(each.rows for each in latency._waiting) == 2_999
+    assert sum(seconds.counts) == 3_000
 
 
 def test_slots_without_a_cluster_are_those_of_the_batch(tmp_path: Path) -> None:

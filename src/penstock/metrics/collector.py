@@ -24,7 +24,7 @@ from penstock.journal.file_follower import follower_of
 from penstock.journal.segments import segment_numbers, segment_path
 from penstock.metrics import catalogue
 from penstock.metrics.journal_metrics import JournalMetrics
-from penstock.metrics.label_values import clean
+from penstock.metrics.label_values import LONGEST, clean
 from penstock.metrics.metric import Metric
 from penstock.metrics.query_metrics import QueryMetrics
 
@@ -84,7 +84,7 @@ class JournalCollector(Collector):
 
     def __init__(self, journals: Sequence[Path]) -> None:
         self._journals = [_Followed(path) for path in journals]
-        self._names = _unique([str(path) for path in journals])
+        self._names = _unique([_end_of(str(path)) for path in journals])
         self._lock = threading.Lock()
         self._caught_up = threading.Event()
 
@@ -115,11 +115,12 @@ class JournalCollector(Collector):
         """
         return self._caught_up.wait(timeout_seconds)
 
-    def close(self) -> None:
-        """Close the journals' files."""
-        with self._lock:
+    def close(self, within_seconds: float = -1.0) -> None:
+        """Close the journals' files, unless somebody reads them for longer than that."""
+        if self._lock.acquire(timeout=within_seconds):
             for each in self._journals:
                 each.close()
+            self._lock.release()
 
     def describe(self) -> Iterable[Family]:
         """Name all metrics, without reading."""
@@ -196,6 +197,11 @@ def _family(metric: Metric) -> Family:
     if metric.kind == "info":
         return InfoMetricFamily(metric.name.removesuffix("_info"), metric.help)
     return GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
+
+
+def _end_of(path: str) -> str:
+    """Cut a long path at its beginning: its end tells journals apart."""
+    return path if len(path) <= LONGEST else f"...{path[3 - LONGEST :]}"
 
 
 def _place(path: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from penstock.elasticity.observation import Observation
@@ -43,25 +44,30 @@ class RowLatency:
     def add(self, seen: Observation, rows: int, into: Distribution) -> None:
         """Count the ``rows`` that a micro-batch took."""
         began, ended = seen.started_seconds, seen.at_seconds
-        came = max(0, rows + max(0, seen.waiting_rows or 0) - self._rows_waiting())
-        if came:
+        came = rows + max(0, seen.waiting_rows or 0) - sum(each.rows for each in self._waiting)
+        if came > 0:
             self._waiting.append(_Arrived(self._since(seen), began, came))
+        # Rows that are neither taken nor wait any more were shed, and never committed.
+        for _ in self._take(-came):
+            pass
+        for piece in self._take(rows):
+            least, most = ended - piece.until_seconds, ended - piece.since_seconds
+            into.spread(max(0.0, least), max(0.0, most), piece.rows)
+        self._shorten()
+        self._began_seconds, self._ended_seconds = began, ended
+
+    def _take(self, rows: int) -> Iterator[_Arrived]:
+        """Take so many rows, the oldest first."""
         while rows > 0 and self._waiting:
             oldest = self._waiting[0]
             taken = min(rows, oldest.rows)
             span = oldest.until_seconds - oldest.since_seconds
             until = oldest.since_seconds + span * taken / oldest.rows
-            least, most = max(0.0, ended - until), max(0.0, ended - oldest.since_seconds)
-            into.spread(least, most, taken)
+            yield _Arrived(oldest.since_seconds, until, taken)
             oldest.since_seconds, oldest.rows = until, oldest.rows - taken
             rows -= taken
             if not oldest.rows:
                 self._waiting.popleft()
-        self._shorten()
-        self._began_seconds, self._ended_seconds = began, ended
-
-    def _rows_waiting(self) -> int:
-        return sum(each.rows for each in self._waiting)
 
     def _since(self, seen: Observation) -> float:
         began = seen.started_seconds

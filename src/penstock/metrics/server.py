@@ -18,9 +18,10 @@ from penstock.metrics.collector import JournalCollector, registry_of
 DEFAULT_PORT = 9108
 DEFAULT_HOST = "127.0.0.1"
 _READ_EVERY_SECONDS = 1.0
-_LINES_AT_ONCE = 200
+_LINES_AT_ONCE = 500
 _WAIT_FOR_BEGINNING_SECONDS = 2.0
 _ANSWER_WITHIN_SECONDS = 10.0
+_END_WITHIN_SECONDS = 1.0
 
 _log = logging.getLogger("penstock.metrics")
 
@@ -59,15 +60,15 @@ class MetricsServer:
             thread.start()
 
     def close(self) -> None:
-        """Stop answering and give the port back."""
+        """Stop answering and give the port back; a disk that hangs is not waited for."""
         self._ending.set()
         if self._threads:
             self._http.shutdown()
         self._http.server_close()
         for thread in self._threads:
-            thread.join(_ANSWER_WITHIN_SECONDS)
+            thread.join(_END_WITHIN_SECONDS)
         if self._collector is not None:
-            self._collector.close()
+            self._collector.close(_END_WITHIN_SECONDS)
 
     def _answer(self) -> None:
         self._http.serve_forever(poll_interval=0.05)
@@ -122,6 +123,10 @@ class _Http(ThreadingHTTPServer):
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Keep out of the query's terminal that Prometheus hung up."""
+        _log.debug("an answer to %s was broken off", client_address, exc_info=True)
+
 
 class _Http6(_Http):
     address_family = socket.AF_INET6
@@ -160,7 +165,13 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(503, b"the journal is still being read for the first time\n")
             return
         encode, content_type = choose_encoder(self.headers.get("Accept", ""))
-        self._send(200, encode(self.server.registry), content_type)
+        try:
+            text = encode(self.server.registry)
+        except Exception as error:
+            _log.warning("metrics can't be told: %s: %s", type(error).__name__, error)
+            self._send(500, b"metrics can't be told now; the log of penstock.metrics says why\n")
+            return
+        self._send(200, text, content_type)
 
     def _send(
         self, status: int, body: bytes, content_type: str = "text/plain; charset=utf-8"
