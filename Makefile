@@ -7,7 +7,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export SPARK_LOCAL_IP ?= 127.0.0.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long explore lint bench docs clean java
+.PHONY: help demo test test-long explore lint bench docs figures clean java
 
 help: ## Show what there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -49,6 +49,9 @@ bench: $(READY) java ## Measure the engine beside hand-written Spark
 
 docs: $(READY) ## Build the documentation into site/
 	$(BIN)/mkdocs build --strict --quiet
+
+figures: $(READY) ## Draw the figures of the concept pages again
+	$(BIN)/python docs/figures/draw.py
 
 clean: ## Remove what was built, and the virtual environment
 	rm -rf $(VENV) site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse penstock-demo
