@@ -55,7 +55,7 @@ def make_checkpoint(spark: SparkSession, directory: Path) -> Path:
         sums.to(ps.sinks.parquet(str(directory / "sums"))),
         seen.to(ps.sinks.parquet(str(directory / "seen"))),
         checkpoint=directory / "ck",
-        placement=ps.KeyGroups(groups=16),
+        placement=ps.KeyGroups(),
         policy=ps.Incremental(interval=1),
         available_now=True,
         name="clicks-by-user",

@@ -13,6 +13,7 @@ from penstock.cli.complaints import Commands
 from penstock.cli.demo_command import demo
 from penstock.cli.doctor_command import doctor
 from penstock.cli.explain_command import explain
+from penstock.cli.init_command import init
 from penstock.cli.inspect_command import inspect
 from penstock.cli.metrics_command import metrics
 from penstock.cli.replay_command import replay
@@ -63,6 +64,7 @@ def _penstock(
 
 # In the order in which the help lists them: first what a newcomer needs.
 app.command()(demo)
+app.command()(init)
 app.command()(run)
 app.command()(explain)
 app.command()(metrics)
