@@ -16,6 +16,7 @@ from penstock.engine.key_grouping import KeyGrouping
 from penstock.engine.key_loads import KeyLoads, LoadsByKey
 from penstock.engine.keyed_rows import key_hash
 from penstock.journal.events import HotKeysChanged, KeyGroupsMoved
+from penstock.journal.placement_events import KeyGroupsPlaced
 from penstock.placement.key_groups import KeyGroups, KeyGroupState
 
 GROUPS, TASKS = 8, 4
@@ -50,11 +51,18 @@ def test_what_moves_is_told_at_once(migration: str) -> None:
     keyed = grouping(migration)
     learn(keyed, FIRST_TASK)
     assert not keyed.hands_over
-    (moved,) = keyed.events(7, pause_seconds=0.0)
+    moved, placed = keyed.events(7, pause_seconds=0.0)
     assert isinstance(moved, KeyGroupsMoved)
     assert (moved.batch_id, moved.operator, moved.migration) == (7, "sums", migration)
     assert len(moved.moves) >= 1
     assert moved.reason.startswith("task 0 had 50 % of the load of 4 tasks; ")
+    assert isinstance(placed, KeyGroupsPlaced)
+    assert (placed.batch_id, placed.operator) == (7, "sums")
+    owners = [group % TASKS for group in range(GROUPS)]
+    for move in moved.moves:
+        assert owners[move.group] == move.source
+        owners[move.group] = move.target
+    assert placed.owners == tuple(owners)
     assert list(keyed.events(8, 0.0)) == []
 
 
@@ -62,7 +70,7 @@ def test_what_moves_disruptively_is_told_with_the_pause_of_the_next_batch() -> N
     keyed = grouping("disruptive")
     learn(keyed, FIRST_TASK)
     assert keyed.hands_over
-    assert list(keyed.events(7, pause_seconds=0.0)) == []
+    assert [type(event) for event in keyed.events(7, pause_seconds=0.0)] == [KeyGroupsPlaced]
     assert not keyed.hands_over
     (moved,) = keyed.events(8, pause_seconds=0.25)
     assert isinstance(moved, KeyGroupsMoved)
@@ -85,7 +93,7 @@ def test_a_hot_key_is_no_load_of_its_group() -> None:
     keyed = grouping()
     learn(keyed, ONE_HOT)
     events = list(keyed.events(0, 0.0))
-    assert [type(event) for event in events] == [HotKeysChanged]
+    assert [type(event) for event in events] == [HotKeysChanged, KeyGroupsPlaced]
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +151,7 @@ def test_in_a_smooth_migration_windows_that_began_stay_where_they_were(df: DataF
     heavy = {**EVEN, number: 2.0, beside: 2.5}
     del heavy[group]
     learn(keyed, heavy, window=6)
-    assert [type(event) for event in keyed.events(0, 0.0)] == [KeyGroupsMoved]
+    assert [type(event) for event in keyed.events(0, 0.0)] == [KeyGroupsMoved, KeyGroupsPlaced]
     at = {(row[PANE], row.at) for row in placed(keyed, df.withColumn("k", F.lit(1.5)))}
     assert {task for pane, task in at if pane == 5} == {before}
     assert before not in {task for pane, task in at if pane == 6}

@@ -23,6 +23,7 @@ from keyed_windows import DELAY, START, WINDOW, Event, batch, expected, same_key
 from penstock import journal
 from penstock.engine.steps import Step
 from penstock.journal.events import BatchFinished, HotKeysChanged, KeyGroupsMoved
+from penstock.journal.placement_events import HottestKeys, KeyGroupsPlaced
 from penstock.journal.window_events import RowsLate
 from penstock.testing import fail_at
 
@@ -172,6 +173,14 @@ def test_groups_that_drift_move_and_results_stay(
     )
     pauses = [event.pause_seconds for event in moved]
     assert (max(pauses) > 0) == (name == "disruptive")
+    of_hot = {event.batch_id: event.keys[0] for event in events_of(query, HottestKeys)}[2]
+    names = [name for _, name, _ in drifting[2]]
+    assert names.count(of_hot.key) == 0.8 * len(names)
+    assert of_hot.mean_seconds == pytest.approx(1.0, rel=0.01)
+    assert 0.3 < of_hot.share <= 0.8  # the batches before it count too
+    placed = events_of(query, KeyGroupsPlaced)
+    assert placed[0].batch_id == 0
+    assert len({event.owners for event in placed}) == len(placed) > 1
 
 
 def test_rows_of_a_key_are_together_unless_it_is_hot(

@@ -22,6 +22,7 @@ from penstock import journal
 from penstock.engine.steps import Step
 from penstock.errors import ConfigurationError
 from penstock.journal.events import PlanChanged, PlanWeighed
+from penstock.journal.topology_events import TopologyPlanned
 from penstock.journal.window_events import WindowPlanChanged
 from penstock.testing import fail_at
 from penstock.topology.adaptation import Operation, Strategy, plan_problem
@@ -219,6 +220,14 @@ class TestAskedFor:
             "Migrate(plain_partials, events, plain_partials)",
             "Migrate(plain, plain, plain_partials)",
         )
+        at_first, *planned = told(query, TopologyPlanned)
+        assert at_first.batch_id == 0
+        for change, after in zip(changes, planned, strict=True):
+            assert after.batch_id == change.batch_id
+            homes = {name: home for home, names in change.components.items() for name in names}
+            assert {each.name: each.component for each in after.operators} == {
+                each.name: homes.get(each.name, "") for each in at_first.operators
+            }
         panes = {"plain": 20, "keyed": 20, "whole": 40, "inner": 20, "over": 60}
         for change in changes:
             # The newest row of the batch before is the last one; the watermark is 5 s behind it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import ceil, floor
 from typing import Any, ClassVar
 
 from penstock.elasticity.adapting import Adapting
@@ -134,6 +135,9 @@ class AutoScalePlus(Adapting):
                 {name: each.high for name, each in forecasts.items()},
             )
         )
+        # Whole rows, outwards: a band of so many digits would only fill the journal.
+        low = {name: float(floor(rows)) for name, rows in low.items()}
+        high = {name: float(ceil(rows)) for name, rows in high.items()}
         return Wish(wanted, reason, demand.slots, horizon, expected, low, high)
 
     def _demand(self, forecasts: Mapping[str, Forecast], moment: Moment) -> Demand:

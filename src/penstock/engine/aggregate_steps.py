@@ -72,11 +72,15 @@ class _Held:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredKeys:
-    """Asks for the load of every key; the hash of a row's key is then its last column."""
+    """Asks for the load of every key; the hash of a row's key is then its last column.
+
+    Of the columns that rows are grouped by, the last ``columns`` are the user's own.
+    """
 
     operator: str
     groups: int
     report: Callable[[str, dict[str, Tally]], None]
+    columns: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,7 @@ class ComputeStep:
         finally:
             tally.keys = loads.result()
             tally.busy_nanos = round(sum(tally.keys.groups.values()) * 1e9)
+            tally.heavy = loads.heavy()
             operator = self.measured.operator
             self.measured.report(operator, {operator: tally})
 
@@ -125,15 +130,21 @@ class ComputeStep:
         groups = grouped(keys.columns, batch.num_rows)
         rows = _in_order(batch.select(list(self.inputs)), groups)
         new = []
+        places: dict[int, int] = {}
         for key, (start, end) in zip(groups.keys, pairwise(groups.starts.tolist()), strict=True):
             first = groups.order[start]
             piece = rows.slice(start, end - start)
             begin = time.perf_counter_ns()
             state = self.calls.compute(held.of(key), piece, Key(keys, int(first)))
             if loads is not None:
-                loads.add(batch.columns[-1][first].as_py(), time.perf_counter_ns() - begin)
+                taken, key_hash = time.perf_counter_ns() - begin, batch.columns[-1][first].as_py()
+                loads.add(key_hash, taken, end - start)
+                places[key_hash] = int(first)
             if held.put(key, state):
                 new.append(first)
+        if loads is not None and self.measured is not None:
+            own = range(self.key_columns - self.measured.columns, self.key_columns)
+            loads.note_texts(keys.select(list(own)), places)
         if new:  # taken, not sliced: a slice would keep the whole batch in memory
             held.keys.append(keys.take(pa.array(new)))
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from penstock.engine.heavy_keys import HeavyKeys, key_text
+from penstock.engine.key_loads import HEAVIEST
 from penstock.placement.attribution import SLICED_ROWS, SlicedCosts
 from penstock.placement.cost_model import TaskCosts
 from penstock.placement.cost_sketch import CostSketch
@@ -43,6 +46,7 @@ class CallCosts:
     _cells: list[np.ndarray] = field(default_factory=list)
     _lengths: list[int] = field(default_factory=list)
     _seconds: list[float] = field(default_factory=list)
+    heavy: HeavyKeys = field(default_factory=HeavyKeys)
 
     def __post_init__(self) -> None:
         self._sketch = self.key.sketch.copy()
@@ -65,15 +69,19 @@ class CallCosts:
 
     def add_costs(self, batch: pa.RecordBatch, seconds: NDArray[np.float64]) -> None:
         """Add what every row of a batch did cost."""
-        self._sketch.update(self._hashes(batch), seconds)
+        hashes = self._hashes(batch)
+        self._sketch.update(hashes, seconds)
         self._squares += float(seconds @ seconds)
+        self._note_heavy(batch, hashes, seconds)
 
     def add_slices(self, batch: pa.RecordBatch, lengths: list[int], nanos: list[int]) -> None:
         """Add calls for several rows each, as far as they are not too many to be sent along."""
         if self.is_full or not lengths:
             return
         width = np.min_scalar_type(self._sketch.columns)  # two bytes will do for most
-        self._cells.append(self._sketch.cells(self._hashes(batch)).astype(width))
+        hashes = self._hashes(batch)
+        self._cells.append(self._sketch.cells(hashes).astype(width))
+        self._note_heavy(batch, hashes, None)
         self._lengths += lengths
         self._seconds += [each * _SECONDS for each in nanos]
 
@@ -84,6 +92,18 @@ class CallCosts:
             cells = np.concatenate(self._cells, axis=1)
             return SlicedCosts(cells, np.array(self._lengths), np.array(self._seconds), executor)
         return TaskCosts(self._sketch, self._squares, executor)
+
+    def _note_heavy(
+        self, batch: pa.RecordBatch, hashes: np.ndarray, seconds: NDArray[np.float64] | None
+    ) -> None:
+        """Note the keys that took most; without the seconds of rows, those that had most rows."""
+        numbers, first, key_of = np.unique(hashes, return_index=True, return_inverse=True)
+        rows = np.bincount(key_of)
+        took = np.zeros(len(rows)) if seconds is None else np.bincount(key_of, seconds)
+        keys = batch.select(list(self.key.columns))
+        for at in np.lexsort((rows, took))[-HEAVIEST:].tolist():
+            text = partial(key_text, keys, int(first[at]))
+            self.heavy.add(int(numbers[at]), float(took[at]), int(rows[at]), text)
 
     def _hashes(self, batch: pa.RecordBatch) -> np.ndarray:
         return key_hashes(*[batch.column(name) for name in self.key.columns])

@@ -15,6 +15,7 @@ from penstock.engine.key_loads import KeyLoads
 from penstock.engine.keyed_rows import key_hash, owner
 from penstock.engine.row_hash import row_hash
 from penstock.journal.events import HotKeysChanged, KeyGroupsMoved, KnownEvent
+from penstock.journal.placement_events import KeyGroupsPlaced
 from penstock.placement.group_table import GroupTable
 from penstock.placement.hot_keys import HotKeys
 from penstock.placement.key_groups import KeyGroupDecision, KeyGroups, KeyGroupState
@@ -44,6 +45,7 @@ class KeyGrouping:
         self._boundary = 0
         self._news: list[KeyGroupDecision | _HotChange] = []
         self._untold: list[KeyGroupDecision | _HotChange] = []
+        self._told_owners: tuple[int, ...] = ()
         with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
             state = KeyGroupState.from_json(document["state"])
             if state.table.groups == placement.groups:
@@ -113,6 +115,9 @@ class KeyGrouping:
                 yield KeyGroupsMoved(
                     batch_id, self._operator, each.moves, each.reason, migration, pause_seconds
                 )
+        if self._state is not None and self._state.table.owners != self._told_owners:
+            self._told_owners = self._state.table.owners
+            yield KeyGroupsPlaced(batch_id, self._operator, self._told_owners)
 
     def to_json(self) -> dict[str, Any]:
         """Write it as plain JSON values.

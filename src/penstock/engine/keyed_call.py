@@ -75,12 +75,16 @@ class Change:
 
 @dataclass(slots=True)
 class KeyedResult:
-    """The rows that came out, and the keys whose state changed; ``nanos`` are by group."""
+    """The rows that came out, and the keys whose state changed; ``nanos`` are by group.
+
+    ``key_nanos`` are those of the single keys, in their order.
+    """
 
     made: MadeRows
     changes: list[Change]
     values: pa.RecordBatch
     nanos: dict[int, int]
+    key_nanos: list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,21 +131,22 @@ class _Calls:
 
     def run(self) -> KeyedResult:
         rows = self._readable()
-        nanos: dict[int, int] = {}
+        nanos = dict.fromkeys(self._hand.groups, 0)
+        key_nanos: list[int] = []
         started = time.perf_counter_ns()
         for number, group in enumerate(self._hand.groups):
             self._one(number, self._own(rows, self._hand.rows[number]))
-            if number + 1 == len(self._hand.groups) or self._hand.groups[number + 1] != group:
-                now = time.perf_counter_ns()
-                nanos[group] = now - started
-                started = now
+            now = time.perf_counter_ns()
+            key_nanos.append(now - started)
+            nanos[group] += now - started
+            started = now
         try:
             made, values = self._checked()
         except WrongValue:
             self._fail_wrong()
             made, values = self._checked()
         changes = list(self._changes.values())
-        return KeyedResult(made, changes, values, nanos)
+        return KeyedResult(made, changes, values, nanos, key_nanos)
 
     def _own(self, rows: list[Row | None], numbers: Sequence[int]) -> list[Row]:
         if isinstance(numbers, range) and not self._unread:

@@ -11,6 +11,7 @@ from penstock.engine.python_step import Tally
 from penstock.engine.task_orders import Orders
 from penstock.errors import QueryError
 from penstock.journal.events import KeyGroupsMoved, KnownEvent, StateStored
+from penstock.journal.placement_events import KeyGroupsPlaced
 from penstock.placement.flux import Move
 from penstock.placement.group_table import GroupTable
 from penstock.placement.key_groups import KeyGroupDecision, KeyGroups
@@ -46,6 +47,7 @@ class KeyedOperator:
         self._decided: list[KeyGroupDecision] = []
         self._tallies: list[KeyedTally] = []
         self._awaited: frozenset[int] = frozenset()
+        self._told_owners: tuple[int, ...] = ()
         files.make_directory(directory)
         self._sweep(before=None)
 
@@ -150,6 +152,9 @@ class KeyedOperator:
             yield KeyGroupsMoved(
                 batch_id, name, decision.moves, decision.reason, "disruptive", pause
             )
+        if self.table.owners != self._told_owners:
+            self._told_owners = self.table.owners
+            yield KeyGroupsPlaced(batch_id, name, self._told_owners)
         manifest = self.next_state.manifest
         written = {file.name: file.bytes for tally in self._tallies for file in tally.files}
         fetched = sum(tally.fetched_bytes for tally in self._tallies)

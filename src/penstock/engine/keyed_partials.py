@@ -39,7 +39,8 @@ class KeyedPartials:
         if not is_keyed or not isinstance(placement, KeyGroups):
             return None
         grouping = KeyGrouping(placement, compute.name, learnt)
-        return cls(grouping, MeasuredKeys(compute.name, placement.groups, report))
+        measured = MeasuredKeys(compute.name, placement.groups, report, len(compute.keys))
+        return cls(grouping, measured)
 
     @property
     def hands_over(self) -> bool:

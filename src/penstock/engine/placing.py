@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from pyspark.sql import functions as F
 
 from penstock.engine.columns import TASK
@@ -103,6 +104,14 @@ class Placing:
                     busy = sum(tally.busy_nanos for tally in tasks) / 1e9
                     self._by_load[name] = self._placement.after(rows, busy / sum(rows))
 
+    def mean_seconds(self, operator: str, key_hash: int) -> float | None:
+        """Return what a row of a key takes in an operator, as far as a sketch knows."""
+        for costs in self._costs.values():
+            sketch = costs.sketch_of(operator)
+            if sketch is not None:
+                return float(sketch.estimate(np.array([key_hash], np.uint64))[0])
+        return None
+
     def states(self) -> dict[str, Any]:
         """Return what the next run should know, as plain JSON values."""
         return {name: costs.to_json() for name, costs in self._costs.items()}
@@ -182,6 +191,11 @@ class ComponentCosts:
                 placement = "by cost" if self._choice.by_cost else "in turn"
                 self.news.append((placement, f"'{name}': {learnt.reason}"))
         self._decide(slots)
+
+    def sketch_of(self, operator: str) -> CostSketch | None:
+        """Return the sketch of an operator's costs; None where none is known."""
+        model = self._models.get(operator)
+        return None if model is None else model.sketch
 
     def to_json(self) -> dict[str, Any]:
         """Write what is known as plain JSON values."""

@@ -13,6 +13,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from heapq import nlargest
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +22,7 @@ import pyarrow as pa
 from penstock.engine.arrived_rows import ArrivedRows, Chunk
 from penstock.engine.arrow_groups import grouped
 from penstock.engine.handed_on import MadeRows
+from penstock.engine.heavy_keys import SHOWN, HeavyKeys, key_text
 from penstock.engine.keyed_call import KeyedCall, KeyedResult, KeysAtHand
 from penstock.engine.keyed_tally import GroupTally, KeyedTally
 from penstock.engine.python_step import (
@@ -39,6 +42,7 @@ from penstock.engine.value_types import WrongValue
 from penstock.errors import NOT_KNOWN
 
 _TASK_FROM_END = 3
+_NANOS = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,7 @@ class _Link:
         self._files = StateFiles(link.directory, step.query_id, names)
         self._written = StateChanges(self._files, link.call.shape, self.orders.batch, attempt)
         self._pieces: dict[int, list[PieceAt]] = {}
+        self._heavy = HeavyKeys()
 
     def begin(self, groups: list[int]) -> None:
         self._pieces = self.orders.manifest.pieces(groups)
@@ -145,9 +150,22 @@ class _Link:
             tally = self.keyed.groups[group] = GroupTally()
             tally.next_timer_micros = self._next_timer(group, pieces[group], change)
         self._share_time(hand, result, nanos)
+        self._note_heavy(hand, result)
         self.tally.rows_out += len(result.made)
 
+    def _note_heavy(self, hand: KeysAtHand, result: KeyedResult) -> None:
+        took = result.key_nanos
+        heaviest = nlargest(SHOWN, range(len(took)), key=took.__getitem__)
+        with_rows = [at for at in heaviest if len(hand.rows[at])]
+        if with_rows:
+            keys = hand.key_columns(self.call.shape.keys.names)
+            for at in with_rows:
+                rows = hand.rows[at]
+                text = partial(key_text, keys, rows[0])
+                self._heavy.add(hand.hashes[at], took[at] / _NANOS, len(rows), text)
+
     def end(self) -> None:
+        self.tally.heavy = self._heavy.result()
         self.keyed.files = self._written.close()
         self.keyed.fetched_bytes = self._files.fetching.bytes
         self.keyed.fetch_nanos = self._files.fetching.nanos

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from penstock.engine.call_costs import CallCosts, CostKey
+from penstock.engine.heavy_keys import HeavyKey
 from penstock.engine.key_loads import KeyLoads
 from penstock.engine.keyed_tally import KeyedTally
 from penstock.engine.letters import failure
@@ -56,9 +57,9 @@ class Tally:
     """What one operator did in one task.
 
     ``cpu_nanos`` is for how long it had a core, where that was measured. ``costs`` are by cost key,
-    and ``keys`` by the keys of a keyed operator, where it has one; ``panes`` are of a preference
-    query's panes, and ``drawn`` some points of its newest window. ``task`` is the task's number,
-    which the driver notes.
+    and ``keys`` by the keys of a keyed operator, where it has one; ``heavy`` are the heaviest of
+    either. ``panes`` are of a preference query's panes, and ``drawn`` some points of its newest
+    window. ``task`` is the task's number, which the driver notes.
     """
 
     rows_in: int = 0
@@ -71,6 +72,7 @@ class Tally:
     keyed: KeyedTally | None = None
     panes: tuple[PanePart, ...] = ()
     drawn: tuple[DrawnPoints, ...] = ()
+    heavy: tuple[HeavyKey, ...] = ()
     task: int = 0
 
     @contextmanager
@@ -268,6 +270,7 @@ class PythonStep:
         finally:
             for name, gathered in costs.items():
                 tallies[name].costs = gathered.result()
+                tallies[name].heavy = gathered.heavy.result()
             self.report(self.name, tallies)
 
 

@@ -23,6 +23,7 @@ from penstock.engine.compiler import Compilation, Compiler
 from penstock.engine.control_loop import IDLE_SECONDS
 from penstock.engine.execution import run_jobs
 from penstock.engine.failures import as_query_error
+from penstock.engine.hottest_keys import KeysSeen
 from penstock.engine.keyed_states import KeyedStates
 from penstock.engine.measurement import Measured
 from penstock.engine.monitor import Monitor
@@ -102,6 +103,7 @@ class Runner:
         self._keyed = KeyedStates(topology, files, checkpoint.path, record, setting.placement)
         self._shedding = Shedding(topology, files, checkpoint, setting.intake, setting.clock)
         self._set_shape(record.placement if record else {})
+        self._keys_seen = KeysSeen()
         self._turns = max(job.round for job in self.jobs) + 1
         self._dry: frozenset[str] = frozenset()
         self._is_first = True
@@ -221,6 +223,7 @@ class Runner:
             self.progress(),
             lambda: chain(
                 self._placing.events(batch_id),
+                self._keys_seen.events(batch_id, measured.tallies, self._placing.mean_seconds),
                 self._windowing.events(batch_id, measured),
                 self._keyed.events(batch_id),
                 self._intake_events(batch_id),
