@@ -105,10 +105,10 @@ def micro_batch() -> Drawing:
     d.text(310, 146, "killed here: nothing of b counts", bold=True, colour=RED)
     d.text(310, 170, "Spark sends b again, with the same offsets;", size=13)
     d.text(310, 190, "every sink puts the second try in the place of the first", size=13)
-    d.text(649, 146, "killed here:", bold=True, colour=GREEN, size=13)
-    d.text(649, 166, "b counts", bold=True, colour=GREEN, size=13)
-    d.text(649, 190, "load finds the", size=12.5)
-    d.text(649, 206, "record: skipped", size=12.5)
+    d.text(652, 146, "killed here:", bold=True, colour=GREEN, size=13)
+    d.text(652, 166, "b counts", bold=True, colour=GREEN, size=13)
+    for line, words in enumerate(("load finds", "the record:", "b is skipped")):
+        d.text(652, 188 + line * 17, words, size=12.5)
     words = "from here on the record of b is there, whole"
     d.text(commit + width, 254, words, size=13, colour=GREEN, anchor="end")
     return d
