@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 
 from penstock.cli.agree_command import agree
+from penstock.cli.bench_command import bench
 from penstock.cli.command_line import CommandLine
 from penstock.cli.complaints import Commands
+from penstock.cli.dashboard_command import dashboard
 from penstock.cli.demo_command import demo
 from penstock.cli.doctor_command import doctor
 from penstock.cli.explain_command import explain
@@ -17,6 +19,7 @@ from penstock.cli.init_command import init
 from penstock.cli.inspect_command import inspect
 from penstock.cli.metrics_command import metrics
 from penstock.cli.replay_command import replay
+from penstock.cli.report_command import ReportCommand, report
 from penstock.cli.reproduce_command import reproduce
 from penstock.cli.run_command import run
 from penstock.cli.simulate_command import simulate
@@ -67,6 +70,8 @@ app.command()(demo)
 app.command()(init)
 app.command()(run)
 app.command()(explain)
+app.command()(dashboard)
+app.command(cls=ReportCommand)(report)
 app.command()(metrics)
 app.command()(inspect)
 app.command()(replay)
@@ -74,5 +79,6 @@ app.command()(simulate)
 app.command()(skyline)
 app.command()(agree)
 app.command()(reproduce)
+app.command()(bench)
 app.command()(doctor)
 app.command()(version)

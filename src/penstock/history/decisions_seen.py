@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import nan
+from math import inf, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from penstock.journal.events import (
 
 KEPT_DECISIONS = 2_000
 KEPT_CHANGES = 500
+USUAL_HORIZON_SECONDS = 60.0
 
 
 class Made(NamedTuple):
@@ -147,16 +148,15 @@ class DecisionsSeen:
         horizon = decision.horizon_seconds
         named = [name for name in sources if name in decision.expected_rows]
         expected = sum(decision.expected_rows[name] for name in named) if named else None
-        within = horizon or 60.0
-        after = batches.between(at, at + within)
-        last_at = batches.last()["at"]
-        is_over = bool(last_at >= at + within)
-        seconds = float(after["at"][-1] - at) if len(after["at"]) else 0.0
+        within = horizon or USUAL_HORIZON_SECONDS
+        # Batches end when they end: the first to end after the horizon is taken whole.
+        later = batches.between(at + within - 1e-6, inf)["at"]
+        is_over = len(later) > 0
+        after = batches.between(at, float(later[0]) if is_over else inf)
         actual = None
-        if horizon and is_over and seconds > 0:
-            # Batches end when they end: what came until the last of them, scaled to the horizon.
+        if horizon and is_over and len(after["at"]):
             arrived = float(np.nansum(after["rows"])) + _grown(after["waiting"])
-            actual = max(0.0, arrived) * horizon / seconds
+            actual = max(0.0, arrived) * horizon / float(after["at"][-1] - at)
         before = batches.between(at - within, at)
         return Outcome(expected, actual, _share(before), _share(after), is_over)
 

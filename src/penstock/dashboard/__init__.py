@@ -1,0 +1,1 @@
+"""Shows journals in a browser: a process of its own, which reads them and nothing else."""

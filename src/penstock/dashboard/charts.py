@@ -1,0 +1,276 @@
+"""Charts as ECharts takes them: plain dictionaries, with nothing in them that is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from penstock.history.growing_table import Numbers
+
+Values = Sequence[float] | Numbers
+COLOURS = ("#2f81f7", "#db6d28", "#2da44e", "#a371f7", "#bf8700", "#e5534b", "#1b9aaa", "#8b949e")
+SOFT = "#8b949e"
+_GRID = "rgba(139,148,158,0.22)"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A curve: times in seconds since the epoch, or seconds, and a value for each.
+
+    ``low`` and ``high`` are a band around it. ``is_step`` is for what changes at once, and stays.
+    """
+
+    name: str
+    x: Values
+    y: Values
+    colour: str | None = None
+    low: Values = ()
+    high: Values = ()
+    is_dashed: bool = False
+    is_step: bool = False
+    is_filled: bool = False
+
+
+def lines(
+    them: Iterable[Line], unit: str, *, is_time: bool = True, least: float | None = 0.0
+) -> dict[str, Any]:
+    """Draw curves over time."""
+    series: list[dict[str, Any]] = []
+    names = []
+    for number, line in enumerate(them):
+        colour = line.colour or COLOURS[number % len(COLOURS)]
+        names.append(line.name)
+        if len(line.low):
+            series += _band(line, colour, is_time)
+        series.append(_curve(line, colour, is_time))
+    return {
+        "animation": False,
+        "aria": {"enabled": True},
+        "color": list(COLOURS),
+        "textStyle": {"fontFamily": "system-ui, sans-serif"},
+        "grid": {"left": 8, "right": 14, "top": 48, "bottom": 6, "containLabel": True},
+        "legend": {
+            "data": names,
+            "top": 0,
+            "left": 0,
+            "type": "scroll",
+            "icon": "roundRect",
+            "itemWidth": 14,
+            "itemHeight": 4,
+            "textStyle": {"color": SOFT},
+        },
+        "tooltip": {"trigger": "axis", "confine": True, "axisPointer": {"type": "line"}},
+        "xAxis": _across(is_time),
+        "yAxis": {
+            "type": "value",
+            "name": unit,
+            "min": least,
+            "nameTextStyle": {"color": SOFT, "align": "left", "padding": [0, 0, 0, -24]},
+            "nameGap": 9,
+            "nameLocation": "end",
+            "axisLabel": {"color": SOFT},
+            "splitLine": {"lineStyle": {"color": _GRID}},
+        },
+        "series": series,
+    }
+
+
+def bars(names: Sequence[str], values: Sequence[float], unit: str) -> dict[str, Any]:
+    """Draw a bar for each name, the first on top."""
+    return {
+        "animation": False,
+        "aria": {"enabled": True},
+        "textStyle": {"fontFamily": "system-ui, sans-serif"},
+        "grid": {"left": 8, "right": 24, "top": 10, "bottom": 26, "containLabel": True},
+        "tooltip": {"trigger": "axis", "confine": True, "axisPointer": {"type": "shadow"}},
+        "xAxis": {
+            "type": "value",
+            "name": unit,
+            "nameLocation": "middle",
+            "nameGap": 24,
+            "nameTextStyle": {"color": SOFT},
+            "axisLabel": {"color": SOFT},
+            "splitLine": {"lineStyle": {"color": _GRID}},
+        },
+        "yAxis": {
+            "type": "category",
+            "inverse": True,
+            "data": [_cut(name) for name in names],
+            "axisLabel": {"color": SOFT},
+            "axisTick": {"show": False},
+        },
+        "series": [
+            {
+                "type": "bar",
+                "data": [_number(value) for value in values],
+                "itemStyle": {"color": COLOURS[0], "borderRadius": [0, 3, 3, 0]},
+                "barMaxWidth": 18,
+            }
+        ],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Points of one group, in the order of ``x``."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+
+
+def scatter(
+    groups: Sequence[Points],
+    x_name: str,
+    y_name: str,
+    *,
+    x_is_time: bool = False,
+    y_is_time: bool = False,
+) -> dict[str, Any]:
+    """Draw points and the staircase between them."""
+    series = []
+    for number, group in enumerate(groups):
+        colour = COLOURS[number % len(COLOURS)]
+        data = [
+            [_time(x) if x_is_time else _number(x), _time(y) if y_is_time else _number(y)]
+            for x, y in zip(group.x, group.y, strict=True)
+        ]
+        series.append(
+            {
+                "name": _cut(group.name),
+                "type": "line",
+                "step": "end",
+                "data": data,
+                "symbol": "circle",
+                "symbolSize": 8,
+                "lineStyle": {"width": 1, "color": colour, "opacity": 0.5},
+                "itemStyle": {"color": colour},
+            }
+        )
+    return {
+        "animation": False,
+        "aria": {"enabled": True},
+        "textStyle": {"fontFamily": "system-ui, sans-serif"},
+        "grid": {"left": 12, "right": 24, "top": 40, "bottom": 30, "containLabel": True},
+        "legend": {"show": len(groups) > 1, "top": 0, "type": "scroll",
+                   "textStyle": {"color": SOFT}},
+        "tooltip": {"trigger": "item", "confine": True},
+        "xAxis": _named_axis(x_name, x_is_time)
+        | {"nameLocation": "middle", "nameGap": 28, "nameTextStyle": {"color": SOFT}},
+        "yAxis": _named_axis(y_name, y_is_time),
+        "series": series,
+    }  # fmt: skip
+
+
+def heat(owners: Sequence[int], columns: int = 32) -> dict[str, Any]:
+    """Draw key groups as a field of squares, coloured by the task that owns each."""
+    data = [[n % columns, n // columns, owner] for n, owner in enumerate(owners)]
+    most = max(owners, default=0)
+    rows = -(-len(owners) // columns)
+    return {
+        "animation": False,
+        "aria": {"enabled": True},
+        "grid": {"left": 4, "right": 4, "top": 4, "bottom": 44},
+        "tooltip": {"confine": True},
+        "xAxis": {"type": "category", "data": list(range(columns)), "show": False},
+        "yAxis": {"type": "category", "data": list(range(rows)), "show": False, "inverse": True},
+        "visualMap": {
+            "type": "piecewise" if most < 12 else "continuous",
+            "min": 0,
+            "max": max(1, most),
+            "splitNumber": most + 1,
+            "orient": "horizontal",
+            "left": "center",
+            "bottom": 0,
+            "textStyle": {"color": SOFT},
+            "inRange": {"color": [*COLOURS[: min(len(COLOURS), max(2, most + 1))]]},
+            "precision": 0,
+        },
+        "series": [
+            {
+                "name": "task",
+                "type": "heatmap",
+                "data": data,
+                "itemStyle": {"borderColor": "rgba(128,128,128,0.35)", "borderWidth": 1},
+            }
+        ],
+    }
+
+
+def _curve(line: Line, colour: str, is_time: bool) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "name": line.name,
+        "type": "line",
+        "showSymbol": len(line.x) < 2,
+        "data": _data(line.x, line.y, is_time),
+        "lineStyle": {
+            "width": 1.8,
+            "color": colour,
+            "type": "dashed" if line.is_dashed else "solid",
+        },
+        "itemStyle": {"color": colour},
+        "emphasis": {"disabled": True},
+    }
+    if line.is_step:
+        made["step"] = "end"
+    if line.is_filled:
+        made["areaStyle"] = {"opacity": 0.12, "color": colour}
+    return made
+
+
+def _band(line: Line, colour: str, is_time: bool) -> list[dict[str, Any]]:
+    """Draw a band as two areas, the lower of which can't be seen."""
+    hidden = {"opacity": 0}
+    high = [top - bottom for bottom, top in zip(line.low, line.high, strict=True)]
+    common = {"type": "line", "stack": f"band of {line.name}", "symbol": "none", "silent": True,
+              "lineStyle": hidden, "tooltip": {"show": False}}  # fmt: skip
+    return [
+        {**common, "data": _data(line.x, line.low, is_time), "areaStyle": hidden},
+        {
+            **common,
+            "data": _data(line.x, high, is_time),
+            "areaStyle": {"color": colour, "opacity": 0.18},
+        },
+    ]
+
+
+def _data(x: Values, y: Values, is_time: bool) -> list[list[float | None]]:
+    return [
+        [_time(at) if is_time else _number(at), _number(value)]
+        for at, value in zip(x, y, strict=True)
+    ]
+
+
+def _across(is_time: bool) -> dict[str, Any]:
+    return {
+        "type": "time" if is_time else "value",
+        "axisLabel": {"color": SOFT, "hideOverlap": True},
+        "axisLine": {"lineStyle": {"color": SOFT}},
+        "splitLine": {"show": False},
+    }
+
+
+def _named_axis(name: str, is_time: bool) -> dict[str, Any]:
+    return {
+        "type": "time" if is_time else "value",
+        "scale": True,
+        "name": _cut(name, 60),
+        "nameTextStyle": {"color": SOFT, "align": "left", "padding": [0, 0, 0, -24]},
+        "axisLabel": {"color": SOFT, "hideOverlap": True},
+        "splitLine": {"lineStyle": {"color": _GRID}},
+    }
+
+
+def _number(value: float) -> float | None:
+    value = float(value)
+    return float(f"{value:.6g}") if isfinite(value) else None
+
+
+def _time(seconds: float) -> float | None:
+    return round(float(seconds) * 1000) if isfinite(float(seconds)) else None
+
+
+def _cut(name: str, most: int = 40) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"

@@ -1,0 +1,86 @@
+"""The one place from which a dashboard changes a query: slots forced or limited, scaling paused."""
+
+from __future__ import annotations
+
+from nicegui import ui
+
+from penstock.dashboard.markup import notice
+from penstock.dashboard.view import View
+from penstock.dashboard.watched import Watched
+from penstock.elasticity.control import Control
+from penstock.errors import PenstockError
+from penstock.journal.control_file import read_control, write_control
+
+_BY = "the dashboard"
+
+
+class ControlForm:
+    """Asks for what to change, writes it beside the journal, and says what came of it.
+
+    The query takes it up within a second and journals it, so that its own journal says who changed
+    what, and when.
+    """
+
+    def __init__(self, watched: Watched, view: View) -> None:
+        self._watched = watched
+        self._journal = watched.journals[view.journal].shown.journal
+        asked = self._asked()
+        with ui.element("section").classes("section full"):
+            with ui.element("h2"):
+                ui.label("Ask the query for something")
+            with ui.element("div").classes("form"):
+                self._paused = ui.checkbox("Pause scaling", value=asked.paused)
+                self._least = ui.number("Least slots", value=asked.min_slots, min=1, precision=0)
+                self._most = ui.number("Most slots", value=asked.max_slots, min=1, precision=0)
+                self._forced = ui.number(
+                    "Force slots", value=asked.forced_slots, min=1, precision=0
+                )
+                ui.button("Ask", on_click=self._ask)
+                ui.button("Leave it to the policy", on_click=self._leave).props("outline")
+            self._said = ui.html("").props('aria-live="polite"')
+
+    def _asked(self) -> Control:
+        if self._journal is None or not self._journal.is_dir():
+            return Control()
+        try:
+            found = read_control(self._journal)
+        except PenstockError:
+            return Control()
+        return found.control if found is not None else Control()
+
+    def _ask(self) -> None:
+        self._write(
+            lambda: Control(
+                paused=bool(self._paused.value),
+                min_slots=_whole(self._least.value),
+                max_slots=_whole(self._most.value),
+                forced_slots=_whole(self._forced.value),
+            )
+        )
+
+    def _leave(self) -> None:
+        self._paused.value = False
+        for field in (self._least, self._most, self._forced):
+            field.value = None
+        self._write(Control)
+
+    def _write(self, make: type[Control] | object) -> None:
+        if self._journal is None or not self._journal.is_dir():
+            self._said.set_content(notice("This is no running query's journal.", tone="bad"))
+            return
+        try:
+            control: Control = make()  # type: ignore[operator]
+            write_control(self._journal, control, by=_BY, clock=self._watched.clock)
+        except (PenstockError, OSError) as error:
+            self._said.set_content(notice("Nothing was changed.", str(error), tone="bad"))
+            return
+        self._said.set_content(
+            notice(
+                f"Asked for: {control.describe()}.",
+                "The query takes it up with its next micro-batch, and says so below.",
+            )
+        )
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)

@@ -1,0 +1,130 @@
+"""What every page has around it: the journal, the time, the pages, light or dark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nicegui import ui
+
+from penstock.dashboard.markup import Safe, element, joined
+from penstock.dashboard.sections import RANGE_WORDS, Shown
+from penstock.dashboard.style import GATE, SHEET
+from penstock.dashboard.view import View
+from penstock.dashboard.watched import Watched
+from penstock.dashboard.words import share
+
+# Kept by the browser itself: a dashboard writes nothing down about who looks at it.
+_THEME = """<script>
+window.penstockTheme = (chosen) => {
+  if (chosen) localStorage.setItem("penstock-theme", chosen);
+  const theme = localStorage.getItem("penstock-theme") || "auto";
+  const dark = theme === "dark" ||
+    (theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
+  document.body.classList.toggle("body--dark", dark);
+  document.body.classList.toggle("body--light", !dark);
+  const select = document.getElementById("theme");
+  if (select) select.value = theme;
+};
+document.addEventListener("DOMContentLoaded", () => window.penstockTheme());
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => window.penstockTheme());
+document.addEventListener("change", (event) => {
+  if (event.target.id === "theme") window.penstockTheme(event.target.value);
+  if (event.target.dataset && event.target.dataset.goes) location.href = event.target.value;
+});
+new MutationObserver(() => {
+  const select = document.getElementById("theme");
+  if (select && !select.dataset.set) { select.dataset.set = "1"; window.penstockTheme(); }
+}).observe(document.documentElement, { childList: true, subtree: true });
+</script>"""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page that can be gone to."""
+
+    path: str
+    title: str
+    about: str
+
+
+class Frame:
+    """The head of a page, and the words about the query that change in it."""
+
+    def __init__(self, watched: Watched, view: View, page: Page, pages: Sequence[Page]) -> None:
+        self._watched = watched
+        ui.add_head_html(f"<style>{SHEET}</style>{_THEME}")
+        ui.html(element("a", "Skip to content", href="#content", class_="skip"))
+        with ui.element("header").classes("top"):
+            with ui.element("div").classes("bar"):
+                brand = element("a", joined((Safe(GATE), "Penstock")), href=view.address("/"),
+                                class_="brand")  # fmt: skip
+                ui.html(brand)
+                self._choice = ui.html(_choices(watched, view, page), sanitize=False)
+                ui.element("div").classes("grow")
+                self._state = ui.html("").props('aria-live="polite"')
+                ui.html(_theme(), sanitize=False)
+            links = joined(
+                element(
+                    "a",
+                    each.title,
+                    href=view.address(each.path),
+                    aria_current="page" if each.path == page.path else None,
+                )
+                for each in pages
+            )
+            ui.html(element("nav", links, class_="pages", aria_label="Pages"))
+
+    def say(self, shown: Shown) -> None:
+        """Say how the query is."""
+        state, tone = shown.state
+        words = element("span", state, class_=f"state {tone}")
+        if shown.share_read < 1.0:
+            reading = f"reading the journal: {share(shown.share_read)}"
+            words = joined((words, " ", element("span", reading, class_="soft")))
+        if words != self._state.content:
+            self._state.set_content(words)
+
+
+def _choices(watched: Watched, view: View, page: Page) -> Safe:
+    """Lay out what can be chosen: the journal, the query in it, the time."""
+    made: list[Safe] = []
+    if len(watched.names) > 1:
+        options = [
+            (view.address(page.path, journal=n, query=0), name, n == view.journal)
+            for n, name in enumerate(watched.names)
+        ]
+        made.append(_select("Journal", options))
+    else:
+        made.append(element("span", watched.names[0], class_="soft"))
+    queries = watched.journals[view.journal].shown.queries
+    if len(queries) > 1:
+        options = [
+            (view.address(page.path, query=n), each.name or "the query", n == view.query)
+            for n, each in enumerate(queries)
+        ]
+        made.append(_select("Query", options))
+    ranges = [
+        (view.address(page.path, range=key), words, key == view.range)
+        for key, words in RANGE_WORDS.items()
+    ]
+    if not view.range:
+        ranges.insert(0, (view.address(page.path), "What fits", True))
+    made.append(_select("Time", ranges))
+    return element("div", joined(made), class_="bar", style="padding: 0; width: auto; margin: 0")
+
+
+def _select(label: str, options: Sequence[tuple[str, str, bool]]) -> Safe:
+    made = joined(
+        element("option", words, value=address, selected="" if chosen else None)
+        for address, words, chosen in options
+    )
+    return element("label", joined((label, element("select", made, data_goes="1"))))
+
+
+def _theme() -> Safe:
+    made = joined(
+        element("option", words, value=value)
+        for value, words in (("auto", "As the system"), ("light", "Light"), ("dark", "Dark"))
+    )
+    return element("label", joined(("Theme", element("select", made, id="theme"))))

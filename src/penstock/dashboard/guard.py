@@ -1,0 +1,161 @@
+"""Keeps out who is not meant to see a dashboard: wrong hosts, wrong tokens, other sites' pages."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable, MutableMapping
+from http.cookies import SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from penstock.errors import ConfigurationError
+
+COOKIE = "penstock_token"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+SHORTEST_TOKEN = 12
+_ENTER = b"""<!doctype html><html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>Penstock: token</title>
+<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:28rem;
+margin:15vh auto;padding:0 1rem}input,button{font:inherit;padding:.5rem .75rem}</style></head><body>
+<h1>This dashboard needs a token</h1><p>%s</p><form method="get" action="/">
+<label for="token">Token</label> <input id="token" name="token" type="password" required autofocus>
+<button>Open</button></form></body></html>"""
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def check_address(host: str, token: str | None, *, control: bool) -> None:
+    """Refuse to be reachable from elsewhere, or to change anything, without a token."""
+    if token is not None and len(token) < SHORTEST_TOKEN:
+        raise ConfigurationError(
+            f"the token has {len(token)} characters. Take {SHORTEST_TOKEN} or more, such as those "
+            f"of: python -c 'import secrets; print(secrets.token_urlsafe())'"
+        )
+    if token is None and host not in LOOPBACK:
+        raise ConfigurationError(
+            f"--host {host} lets other machines see this dashboard, which needs a token. Set "
+            "PENSTOCK_DASHBOARD_TOKEN, or leave --host out."
+        )
+    if token is None and control:
+        raise ConfigurationError(
+            "--control lets people change a running query, which needs a token. Set "
+            "PENSTOCK_DASHBOARD_TOKEN, or leave --control out."
+        )
+
+
+class Guard:
+    """Lets a request through, or a web socket, or answers it itself.
+
+    The name in ``Host`` must be one the dashboard was given, or a page of another site could have
+    its own name point to this machine and read along. A web socket must come from a page of the
+    dashboard's own. The token comes once, as ``?token=``, and then as a cookie that scripts can't
+    read and other sites can't send.
+    """
+
+    def __init__(self, app: App, hosts: tuple[str, ...], token: str | None) -> None:
+        self._app = app
+        self._hosts = frozenset(hosts)
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        headers = {name.lower(): value for name, value in scope["headers"]}
+        host = _name_of(headers.get(b"host", b"").decode("latin-1"))
+        if "*" not in self._hosts and host not in self._hosts:
+            await _refuse(scope, receive, send, 421, b"This dashboard has another name.")
+            return
+        if scope["type"] == "websocket" and not self._is_own_page(headers):
+            await _refuse(scope, receive, send, 403, b"Only pages of this dashboard may ask.")
+            return
+        if self._token is None or self._has_cookie(headers):
+            await self._app(scope, receive, _with_headers(send))
+            return
+        await self._ask_for_token(scope, receive, send)
+
+    async def _ask_for_token(self, scope: Scope, receive: Receive, send: Send) -> None:
+        given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0]
+        if scope["type"] == "http" and given and self._is_token(given):
+            cookie = f"{COOKIE}={given}; Path=/; HttpOnly; SameSite=Strict"
+            # On the same page, without the token: an address is remembered, and read by others.
+            where = scope.get("path", "/") or "/"
+            where = where if where.startswith("/") and not where.startswith("//") else "/"
+            reply = [(b"set-cookie", cookie.encode("latin-1")), (b"location", where.encode())]
+            await _reply(send, 303, b"", reply)
+            return
+        said = b"That was not the right one." if given else b"Whoever started it has the token."
+        await _refuse(scope, receive, send, 401, _ENTER % said)
+
+    def _is_token(self, given: str) -> bool:
+        assert self._token is not None
+        return secrets.compare_digest(given.encode(), self._token.encode())
+
+    def _has_cookie(self, headers: dict[bytes, bytes]) -> bool:
+        cookies: SimpleCookie = SimpleCookie()
+        try:
+            cookies.load(headers.get(b"cookie", b"").decode("latin-1"))
+        except Exception:  # whatever a stranger sends
+            return False
+        return COOKIE in cookies and self._is_token(cookies[COOKIE].value)
+
+    def _is_own_page(self, headers: dict[bytes, bytes]) -> bool:
+        origin = headers.get(b"origin")
+        if origin is None:  # no browser: nobody's page
+            return True
+        own = headers.get(b"host", b"").decode("latin-1")
+        return urlsplit(origin.decode("latin-1")).netloc == own
+
+
+def _name_of(host: str) -> str:
+    """Return the host of a ``Host`` header without its port.
+
+    >>> _name_of("localhost:8080"), _name_of("[::1]:8080"), _name_of("box")
+    ('localhost', '::1', 'box')
+    """
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _with_headers(send: Send) -> Send:
+    """Tell browsers to load nothing from elsewhere, whatever a page might say."""
+    policy = (
+        b"default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; "
+        b"style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; "
+        b"connect-src 'self'; frame-ancestors 'none'; base-uri 'self'; form-action 'self'"
+    )
+
+    async def sending(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [
+                *message.get("headers", ()),
+                (b"content-security-policy", policy),
+                (b"x-content-type-options", b"nosniff"),
+                (b"referrer-policy", b"no-referrer"),
+            ]
+        await send(message)
+
+    return sending
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, text: bytes) -> None:
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    await _reply(send, status, text, [(b"cache-control", b"no-store")])
+
+
+async def _reply(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
+    kind = (b"content-type", b"text/html; charset=utf-8")
+    length = (b"content-length", str(len(body)).encode())
+    await send(
+        {"type": "http.response.start", "status": status, "headers": [kind, length, *headers]}
+    )
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,195 @@
+"""Now: does it keep up, with how many slots, and what is expected next."""
+
+from __future__ import annotations
+
+from math import isfinite, nan
+
+from penstock.dashboard.charts import COLOURS, SOFT, Line, lines
+from penstock.dashboard.markup import Safe, Tile, notice, tiles
+from penstock.dashboard.sections import Chart, Html, Section, Shown, rates
+from penstock.dashboard.words import count, moment, share, span
+from penstock.history.growing_table import Buckets
+
+_FEW = 10
+
+
+def sections(shown: Shown) -> list[Section]:
+    """Say how the query is doing."""
+    batches = shown.batches()
+    made: list[Section] = []
+    if not len(batches):
+        return [Html(_nothing(shown))]
+    if (said := _remark(shown)) is not None:
+        made.append(Html(said))
+    made.append(Html(tiles(_tiles(shown))))
+    at = batches["at"]
+    made.append(_input(shown, batches))
+    made.append(
+        Chart(
+            "Rows waiting",
+            lines([Line("rows waiting", at, batches["waiting"], is_filled=True)], "rows"),
+            "What the sources have and no batch has taken yet. Flat is well; growing is behind.",
+        )
+    )
+    made.append(
+        Chart(
+            "Batch time",
+            lines(
+                [
+                    Line("mean", at, batches["seconds"]),
+                    Line("slowest", at, batches["slowest"], colour=COLOURS[1]),
+                    Line("trigger", at, batches["trigger"], colour=SOFT, is_dashed=True),
+                ],
+                "seconds",
+            ),
+            "Below the trigger's line a batch is done before the next is due.",
+        )
+    )
+    made.append(
+        Chart(
+            "Latency",
+            lines([Line("mean latency", at, batches["latency"])], "seconds"),
+            "From a row's arrival at its source to the commit of its batch, worked out from rows "
+            "that came and waited.",
+        )
+    )
+    made.append(_slots(shown, batches))
+    return made
+
+
+def _nothing(shown: Shown) -> Safe:
+    if shown.query.newest is not None:
+        return notice("Nothing happened in this time.", "Choose a longer one at the top.")
+    return notice(
+        "No micro-batch has ended yet.",
+        "The first one of a query takes longest: Spark starts its workers and compiles its plan. "
+        "This page shows it as soon as it is committed.",
+    )
+
+
+def _remark(shown: Shown) -> Safe | None:
+    query = shown.query
+    if query.stopped is not None and query.stopped.error:
+        return notice("The query failed.", query.stopped.error, tone="bad")
+    if shown.state[0] == "silent":
+        ago = span(shown.now_seconds - query.last_at_seconds)
+        return notice(
+            f"Nothing was heard of the query for {ago}.",
+            "It has no rows to take, or its process died without a word.",
+            tone="warn",
+        )
+    return None
+
+
+def _tiles(shown: Shown) -> list[Tile]:
+    query = shown.query
+    last = query.batches.last()
+    recent = query.batches.between(last["at"] - 30.0, last["at"])
+    rate = rates([recent["rows"][-_FEW:].sum()], [recent["span"][-_FEW:].sum()])[0]
+    state, tone = shown.state
+    expected = query.decisions.forecasts.last()
+    trigger = last["trigger"]
+    of_trigger = last["seconds"] / trigger if isfinite(trigger) and trigger > 0 else nan
+    saved = query.saved_slot_seconds
+    offered = saved + query.slot_seconds
+    return [
+        Tile("State", state, _since(shown), tone),
+        Tile(
+            "Input",
+            f"{count(rate)} rows/s",
+            f"expected {count(expected['rate'])} rows/s within {span(expected['horizon'])}"
+            if isfinite(expected["rate"])
+            else "no forecast",
+        ),
+        Tile("Rows waiting", count(last["waiting"]), "at all sources"),
+        Tile(
+            "Batch time",
+            span(last["seconds"]),
+            f"{share(of_trigger)} of the trigger ({span(trigger)})"
+            if isfinite(of_trigger)
+            else "no trigger: end to end",
+            "bad" if of_trigger > 1 else "",
+        ),
+        Tile("Latency", span(last["latency"]), "mean of the newest batch"),
+        Tile("Slots", count(last["used"]), _slot_words(shown), ""),
+        Tile(
+            "Saved so far",
+            f"{count(saved / 3600)} slot-hours",
+            f"{share(saved / offered)} of always using the most" if offered > 0 else "",
+        ),
+        Tile("Done", f"{count(query.total_rows)} rows", f"{count(query.batch_count)} batches"),
+    ]
+
+
+def _since(shown: Shown) -> str:
+    query = shown.query
+    if query.stopped is not None:
+        return f"last word at {moment(query.last_at_seconds)} UTC"
+    if query.faults.began:
+        return f"for {span(shown.now_seconds - query.faults.began[-1].at_seconds)}"
+    return ""
+
+
+def _slot_words(shown: Shown) -> str:
+    query = shown.query
+    last = query.batches.last()
+    counts = query.slots.last()
+    planned = query.decisions.demands.last()["slots"]
+    if isfinite(counts["planned"]):
+        return (
+            f"{count(counts['planned'])} planned, {count(counts['requested'])} requested, "
+            f"{count(counts['observed'])} observed"
+        )
+    most = f", {count(last['most'])} at most" if isfinite(last["most"]) else ""
+    return f"{count(planned)} planned, {count(last['slots'])} observed{most}"
+
+
+def _input(shown: Shown, batches: Buckets) -> Chart:
+    drawn = [
+        Line("rows in", batches["at"], rates(batches["rows"], batches["span"]), is_filled=True)
+    ]
+    found = shown.query.decisions.forecasts.buckets(shown.since_seconds, shown.until_seconds, 200)
+    if len(found):
+        # A forecast is of the mean until its horizon: it belongs to the middle of that time.
+        at = found["at"] + found["horizon"] / 2
+        known = bool(len(found["low"])) and bool((found["low"] == found["low"]).any())
+        drawn.append(
+            Line(
+                "forecast",
+                at,
+                found["rate"],
+                colour=COLOURS[1],
+                is_dashed=True,
+                low=found["low"] if known else (),
+                high=found["high"] if known else (),
+            )
+        )
+    return Chart(
+        "Input rate and forecast",
+        lines(drawn, "rows per second"),
+        "The band is where the forecast expects nine of ten rates.",
+        height=280,
+        is_wide=True,
+    )
+
+
+def _slots(shown: Shown, batches: Buckets) -> Chart:
+    query, since, until = shown.query, shown.since_seconds, shown.until_seconds
+    planned = query.decisions.demands.buckets(since, until, 200)
+    counts = query.slots.buckets(since, until, 200)
+    drawn = [
+        Line("used", batches["at"], batches["used"], is_step=True, is_filled=True),
+        Line("planned", planned["at"], planned["slots"], is_step=True),
+        Line("demand", planned["at"], planned["demand"], colour=SOFT, is_dashed=True),
+    ]
+    if len(counts):
+        drawn.append(Line("requested", counts["at"], counts["requested"], is_step=True))
+        drawn.append(Line("observed", counts["at"], counts["observed"], is_step=True))
+    else:
+        drawn.append(Line("observed", batches["at"], batches["slots"], is_step=True))
+    return Chart(
+        "Slots",
+        lines(drawn, "slots"),
+        "Planned is what the policy wants, requested what the cluster was asked for, observed what "
+        "there is, used what the batches took, demand what the forecast needs.",
+    )

@@ -1,0 +1,114 @@
+"""Placement: whether tasks get equal work, which keys are hot, and who owns which key group."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+
+from penstock.dashboard.charts import Line, bars, heat, lines
+from penstock.dashboard.markup import Safe, notice, table
+from penstock.dashboard.sections import Chart, Html, Section, Shown
+from penstock.dashboard.words import count, moment, share, span
+from penstock.history.growing_table import Buckets
+
+MOST_CURVES = 6
+MOST_SHOWN = 60
+
+
+def sections(shown: Shown) -> list[Section]:
+    """Say how evenly rows were dealt out."""
+    found: list[Section] = []
+    if not shown.query.operators.names:
+        return [Html(notice("No micro-batch has ended yet.", "Task balance is known after one."))]
+    found.append(_balance(shown))
+    found += _hottest(shown)
+    for name, placed in shown.query.placement.owners.items():
+        tasks = len(set(placed.owners))
+        found.append(
+            Chart(
+                f"Key groups of {name}",
+                heat(placed.owners),
+                f"{len(placed.owners)} key groups on {tasks} tasks; a square is a group, its "
+                "colour the task that owns it.",
+                height=260,
+            )
+        )
+    found.append(Html(_changes(shown), "Moves and changes"))
+    return found
+
+
+def _balance(shown: Shown) -> Chart:
+    """Draw the slowest task over the mean one, of the operators that take most time."""
+    rows = {name: shown.operator(name) for name in shown.query.operators.names}
+    parallel = [name for name, each in rows.items() if len(each) and (each["tasks"] > 1).any()]
+    busiest = sorted(parallel, key=lambda name: -float(np.nansum(rows[name]["busy"])))
+    return Chart(
+        "Task balance",
+        lines(
+            [Line(name, rows[name]["at"], _ratio(rows[name])) for name in busiest[:MOST_CURVES]],
+            "slowest task / mean task",
+            least=1.0,
+        ),
+        "1 is even: every task of a batch ends at the same time. At 2 the slowest takes twice the "
+        "mean, and the others wait for it. Operators with several tasks, the busiest first.",
+        height=280,
+        is_wide=True,
+    )
+
+
+def _ratio(rows: Buckets) -> list[float]:
+    found = np.full(len(rows), np.nan)
+    there = rows["mean"] > 0
+    np.divide(rows["slowest"], rows["mean"], out=found, where=there)
+    return list(found)
+
+
+def _hottest(shown: Shown) -> list[Section]:
+    hottest = shown.query.placement.hottest
+    if not hottest:
+        return [
+            Html(
+                notice(
+                    "No hottest keys.",
+                    "They come from what a placement learns: give a map a cost_key and the query "
+                    "placement=ps.CostAware(), or place by ps.KeyGroups().",
+                )
+            )
+        ]
+    made: list[Section] = []
+    for name, told in hottest.items():
+        keys = [each.key for each in told.keys]
+        made.append(
+            Chart(
+                f"Hottest keys of {name}",
+                bars(keys, [100 * each.share for each in told.keys], "% of the load"),
+                f"As of batch {told.batch_id}.",
+                height=60 + 24 * max(3, len(keys)),
+            )
+        )
+        rows = [(each.key, share(each.share), span(each.mean_seconds)) for each in told.keys]
+        made.append(
+            Html(
+                table(f"Hottest keys of {name}", ("key", "of the load", "per row"), rows),
+                is_wide=False,
+            )
+        )
+    return made
+
+
+def _changes(shown: Shown) -> Safe:
+    newest = (
+        each for each in reversed(shown.query.placement.changes) if shown.is_within(each.at_seconds)
+    )
+    rows = [
+        (moment(each.at_seconds), count(each.batch_id), each.operator, each.what, each.reason)
+        for each in islice(newest, MOST_SHOWN)
+    ]
+    return table(
+        "What changed about where rows go, the newest first",
+        ("time (UTC)", "batch", "of", "what", "why"),
+        rows,
+        words=(0, 2, 3, 4),
+        empty="Nothing changed about where rows go in this time.",
+    )

@@ -1,0 +1,124 @@
+"""What a page consists of, before anything draws it: pages are functions of what is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+from penstock.dashboard.charts import Values
+from penstock.dashboard.markup import Safe
+from penstock.history.growing_table import Buckets
+from penstock.history.query_history import QueryHistory
+
+MOST_POINTS = 300
+RANGES: dict[str, float | None] = {
+    "5m": 300.0,
+    "15m": 900.0,
+    "1h": 3_600.0,
+    "6h": 21_600.0,
+    "24h": 86_400.0,
+    "all": None,
+}
+RANGE_WORDS = {
+    "5m": "5 minutes",
+    "15m": "15 minutes",
+    "1h": "1 hour",
+    "6h": "6 hours",
+    "24h": "24 hours",
+    "all": "All of it",
+}
+_SILENT_SECONDS = 60.0
+_LONG_SECONDS = 2 * 3_600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Html:
+    """A piece of a page in words."""
+
+    content: Safe
+    title: str = ""
+    about: str = ""
+    is_wide: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A piece of a page that is drawn; ``about`` says what is to be seen."""
+
+    title: str
+    options: dict[str, Any] = field(hash=False)
+    about: str = ""
+    height: int = 240
+    is_wide: bool = False
+
+
+Section = Html | Chart
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One query and the time that is looked at, up to ``until_seconds``."""
+
+    query: QueryHistory
+    journal: str
+    since_seconds: float
+    until_seconds: float
+    now_seconds: float
+    share_read: float = 1.0
+
+    def batches(self, most: int = MOST_POINTS) -> Buckets:
+        """Return the micro-batches of that time, put together to as many as can be drawn."""
+        return self.query.batches.buckets(self.since_seconds, self.until_seconds, most)
+
+    def operator(self, name: str, most: int = MOST_POINTS) -> Buckets:
+        """Return what an operator did in that time."""
+        return self.query.operators.buckets(name, self.since_seconds, self.until_seconds, most)
+
+    def is_within(self, at_seconds: float) -> bool:
+        """Say whether a moment is looked at."""
+        return self.since_seconds < at_seconds <= self.until_seconds
+
+    @property
+    def state(self) -> tuple[str, str]:
+        """Say how the query is, and in which tone to say so."""
+        query = self.query
+        if query.stopped is not None:
+            if query.stopped.error:
+                return "failed", "bad"
+            return "ended", "soft"
+        if query.newest is None:
+            return ("starting", "soft") if query.started else ("no batch yet", "soft")
+        if self.now_seconds - query.last_at_seconds > self.silent_seconds:
+            return "silent", "warn"
+        return "running", "good"
+
+    @property
+    def silent_seconds(self) -> float:
+        """After how long without a word a query counts as silent."""
+        trigger = self.query.batches.last()["trigger"]
+        return max(_SILENT_SECONDS, 10 * trigger if isfinite(trigger) else 0.0)
+
+
+def range_of(query: QueryHistory, chosen: str, now_seconds: float) -> tuple[float, float]:
+    """Return the time to look at: up to now while a query runs, else up to its last word.
+
+    Where nobody chose, all of a short run and the last hour of a long one.
+    """
+    last = query.last_at_seconds if isfinite(query.last_at_seconds) else now_seconds
+    is_live = query.is_running and now_seconds - last < _SILENT_SECONDS
+    until = max(last, now_seconds) if is_live else last
+    first = query.batches.column("at")[:1]
+    begun = float(first[0]) if len(first) else last
+    width = RANGES.get(chosen, None if until - begun <= _LONG_SECONDS else RANGES["1h"])
+    # A batch ends after it began: one that was first is not to be cut off.
+    return (begun - 1.0 if width is None else until - width), until
+
+
+def rates(rows: Values, spans: Values) -> list[float]:
+    """Return rows per second; NaN where no time passed.
+
+    >>> rates([10.0, 5.0], [2.0, 0.0])
+    [5.0, nan]
+    """
+    return [row / span if span > 0 else float("nan") for row, span in zip(rows, spans, strict=True)]

@@ -1,0 +1,158 @@
+"""The pages as a web site: an address for each, renewed while somebody looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fastapi import FastAPI
+from nicegui import ui
+
+from penstock.dashboard.control_form import ControlForm
+from penstock.dashboard.frame import Frame, Page
+from penstock.dashboard.guard import Guard
+from penstock.dashboard.markup import element, notice
+from penstock.dashboard.pages import (
+    compare,
+    decisions,
+    faults,
+    now,
+    placement,
+    preference,
+    topology,
+    windows,
+)
+from penstock.dashboard.screen import Screen
+from penstock.dashboard.sections import Html, Section, Shown
+from penstock.dashboard.style import FAVICON
+from penstock.dashboard.view import View
+from penstock.dashboard.watched import Watched
+
+_RENEW_SECONDS = 1.0
+_LONG_SECONDS = 2 * 3_600.0
+_RENEW_LONG_EVERY = 5
+
+PAGES: dict[Page, Callable[[Shown], list[Section]]] = {
+    Page("/", "Now", "Does it keep up, and with how many slots?"): now.sections,
+    Page("/topology", "Topology", "What runs where, and how busy it is."): topology.sections,
+    Page("/decisions", "Decisions", "What was decided, why, and what came of it."): (
+        decisions.sections
+    ),
+    Page("/placement", "Placement", "Which task gets which rows."): placement.sections,
+    Page("/windows", "Windows", "What is open, what is kept, what came late."): windows.sections,
+    Page("/preference", "Preference", "Skylines and how panes are split."): preference.sections,
+    Page("/faults", "Faults", "What went wrong, and what became of it."): faults.sections,
+}
+COMPARE = Page("/compare", "Compare", "Several runs side by side.")
+CONTROL = Page("/control", "Control", "Change how many slots a running query uses.")
+
+
+def make_site(
+    watched: Watched, hosts: tuple[str, ...], token: str | None, *, control: bool
+) -> FastAPI:
+    """Return the site for some journals; ``control`` adds the page that changes a query."""
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    pages = [*PAGES, COMPARE, *([CONTROL] if control else [])]
+    for page, sections in PAGES.items():
+        _add(watched, page, pages, lambda view, make=sections: _of_query(watched, view, make))  # type: ignore[misc]
+    _add(watched, COMPARE, pages, lambda view: _of_all(watched, view))
+    if control:
+        _add(watched, CONTROL, pages, lambda view: _of_query(watched, view, _in_force), True)
+    app.add_middleware(Guard, hosts=hosts, token=token)
+    ui.run_with(
+        app,
+        title="Penstock",
+        favicon=FAVICON,
+        dark=None,
+        language="en-US",
+        tailwind=False,
+        show_welcome_message=False,
+        reconnect_timeout=10.0,
+        message_history_length=20,
+        binding_refresh_interval=None,
+    )
+    return app
+
+
+def _add(
+    watched: Watched,
+    page: Page,
+    pages: Sequence[Page],
+    sections: Callable[[View], list[Section]],
+    has_form: bool = False,
+) -> None:
+    @ui.page(page.path, title=f"{page.title} · Penstock")
+    def build(journal: str = "", query: str = "", range: str = "") -> None:
+        view = View.of(watched, journal, query, range)
+        frame = Frame(watched, view, page, pages)
+        with ui.element("main").props('id="content" tabindex="-1"'):
+            with ui.element("h1"):
+                ui.label(page.title)
+            ui.html(element("p", page.about, class_="about"))
+            if has_form:
+                ControlForm(watched, view)
+            screen = Screen()
+        _Renewal(watched, view, frame, lambda: screen.show(sections(view))).start()
+
+
+class _Renewal:
+    """Renews a page while its journal grows: every second, a long time less often."""
+
+    def __init__(
+        self, watched: Watched, view: View, frame: Frame, draw: Callable[[], None]
+    ) -> None:
+        self._watched, self._view, self._frame, self._draw = watched, view, frame, draw
+        self._drawn: tuple[object, ...] = ()
+        self._turn = 0
+
+    def start(self) -> None:
+        """Draw now, and again whenever there is something new."""
+        self.renew()
+        ui.timer(_RENEW_SECONDS, self.renew, immediate=False)
+
+    def renew(self) -> None:
+        """Draw the page if it would look different."""
+        journal = self._watched.journals[self._view.journal]
+        self._turn += 1
+        with journal.shown.lock:
+            shown = self._view.shown(self._watched)
+            self._frame.say(shown)
+        is_long = shown.until_seconds - shown.since_seconds > _LONG_SECONDS
+        if is_long and self._turn % _RENEW_LONG_EVERY != 1 and self._drawn:
+            return
+        revisions = [each.shown.revision for each in self._watched.journals]
+        drawn = (*revisions, id(journal.shown), journal.shown.problem, shown.state)
+        if drawn != self._drawn:
+            self._drawn = drawn
+            self._draw()
+
+
+def _of_query(
+    watched: Watched, view: View, make: Callable[[Shown], list[Section]]
+) -> list[Section]:
+    journal = watched.journals[view.journal].shown
+    with journal.lock:
+        problem: list[Section] = []
+        if journal.problem is not None:
+            problem.append(Html(notice("The journal can't be read.", journal.problem, "bad")))
+            if not journal.revision:
+                return problem
+        return problem + make(view.shown(watched))
+
+
+def _of_all(watched: Watched, view: View) -> list[Section]:
+    runs = []
+    for number, journal in enumerate(watched.journals):
+        with journal.shown.lock:
+            for query in range(len(journal.shown.queries)):
+                runs.append(View(number, query, view.range or "all").shown(watched))
+    return compare.sections(runs)
+
+
+def _in_force(shown: Shown) -> list[Section]:
+    last = shown.query.decisions.last
+    if last is None:
+        return [Html(notice("No decision has been made yet."))]
+    return [
+        Html(notice(f"In force: {last.told.decision.slots} slots.", last.told.decision.reason)),
+        *[each for each in decisions.sections(shown) if each.title == "What else changed"],
+    ]
