@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from itertools import islice
-from math import isnan
+from math import inf, isnan
 from pathlib import Path
 from typing import Any
 
 from penstock.errors import PenstockError
 from penstock.history.query_history import QueryHistory, handlers_of
 from penstock.history.quick_lines import quick
+from penstock.journal.events import QueryStarted
 from penstock.journal.location import journal_of
-from penstock.journal.reader import LineFollower, RawLine, raw_lines
+from penstock.journal.reader import Cursor, LineFollower, RawLine, raw_lines
 from penstock.journal.segments import segment_numbers, segment_path
+from penstock.journal.topology_events import TopologyPlanned
 
 _LINES_AT_ONCE = 500
 
@@ -25,10 +28,22 @@ class JournalHistory:
     Of a journal that several queries share (that of ``autoscale``) each has a history of its own,
     and the slots and faults that are nobody's alone. Whoever reads while another thread refreshes
     holds ``lock``. ``revision`` grows with every line, so that a page knows whether to draw anew.
+    With ``newest_segments`` it begins so many files before the end, for a first look at a long one.
+    What happened before ``since_seconds`` or after ``until_seconds`` is left out, but for what the
+    query is: its start and its topology.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self,
+        path: Path,
+        newest_segments: int | None = None,
+        *,
+        since_seconds: float = -inf,
+        until_seconds: float = inf,
+    ) -> None:
         self.path = path
+        self._since, self._until = since_seconds, until_seconds
+        self._newest_segments = newest_segments
         self.lock = threading.RLock()
         self.revision = 0
         self.problem: str | None = None
@@ -39,11 +54,13 @@ class JournalHistory:
 
     @property
     def name(self) -> str:
-        """What people call it: the name of the checkpoint, or of the journal's own directory."""
+        """What people call it: the directory that is not just called journal or checkpoint."""
         path = self.path.absolute()
         if path.is_file():
             return path.stem
-        return path.parent.name if path.name == "journal" else path.name
+        while path.name in ("journal", "checkpoint") and path.parent.name:
+            path = path.parent
+        return path.name
 
     @property
     def journal(self) -> Path | None:
@@ -74,6 +91,7 @@ class JournalHistory:
                     self._take(chunk)
                 if stop():
                     break
+                time.sleep(0)
         except (PenstockError, OSError) as error:
             self.problem = str(error)
         self.share_read = 1.0
@@ -98,8 +116,14 @@ class JournalHistory:
         if self._journal.is_file():
             return raw_lines(self._journal) if not self.revision else iter(())
         if self._follower is None:
-            self._follower = LineFollower(self._journal)
+            self._follower = LineFollower(self._journal, self._first_place(self._journal))
         return self._follower.poll_lines()
+
+    def _first_place(self, journal: Path) -> Cursor | None:
+        if self._newest_segments is None:
+            return None
+        numbers = segment_numbers(journal)[-self._newest_segments :]
+        return Cursor(segment=numbers[0]) if numbers else None
 
     def _take(self, lines: list[RawLine]) -> None:
         if self._follower is not None and self._follower.times_begun_anew != self._begun_anew:
@@ -109,10 +133,16 @@ class JournalHistory:
         for line in lines:
             self._bytes_read += len(line.text)
             told = quick(line)
-            if told.body is not None:
+            if told.body is not None and self._is_wanted(told.at_seconds, told.body):
                 self._dispatch(told.at_seconds, told.body)
         self.revision += len(lines)
         self.share_read = min(1.0, self._bytes_read / self._bytes)
+
+    def _is_wanted(self, at_seconds: float, body: Any) -> bool:
+        # What has no known time, as a corrupt line, is of any time.
+        if at_seconds < self._since:
+            return isinstance(body, QueryStarted | TopologyPlanned)
+        return not at_seconds > self._until
 
     def _dispatch(self, at_seconds: float, body: Any) -> None:
         name = getattr(body, "query", None) or ""

@@ -1,0 +1,174 @@
+"""The options of ``penstock report``."""
+
+from __future__ import annotations
+
+import json as json_format
+import shlex
+import time
+from collections.abc import Sequence
+from datetime import datetime, tzinfo
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from penstock.cli.command_line import ExampleCommand
+from penstock.cli.options import AsJson, OnlyResult
+from penstock.cli.time_left import Shown, shown
+from penstock.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from penstock.history.journal_history import JournalHistory
+
+USUAL_FILE = "report.html"
+_PAGES = (".html", ".htm")
+
+
+class ReportCommand(ExampleCommand):
+    """Lets ``--html`` stand alone: it then writes the usual file."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Name the usual file where none is named after ``--html``."""
+        return super().parse_args(ctx, with_usual_file(args))
+
+
+def with_usual_file(args: Sequence[str]) -> list[str]:
+    """Name the usual file after an ``--html`` that is followed by none.
+
+    >>> with_usual_file(["ck", "--html"]), with_usual_file(["--html", "-q", "ck"])
+    (['ck', '--html=report.html'], ['--html=report.html', '-q', 'ck'])
+    >>> with_usual_file(["ck", "--html", "run.html"])
+    ['ck', '--html', 'run.html']
+    """
+    found = list(args)
+    for place, word in enumerate(found):
+        after = found[place + 1] if place + 1 < len(found) else "-"
+        if word == "--html" and not _names_a_page(after):
+            found[place] = f"--html={USUAL_FILE}"
+    return found
+
+
+def _names_a_page(word: str) -> bool:
+    if word.startswith("-"):
+        return False
+    # A journal that is there is never what somebody wants to be written over.
+    return word.lower().endswith(_PAGES) or not Path(word).exists()
+
+
+def report(
+    journals: Annotated[
+        list[Path],
+        typer.Argument(metavar="JOURNAL...", help="Journals, or checkpoints that have one."),
+    ],
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="[FILE]", help="Write a page in one file; report.html unless said."),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Leave out what was before, such as 2026-11-18T12:00.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Leave out what came after.")] = None,
+    json: AsJson = False,
+    quiet: OnlyResult = False,
+) -> None:
+    """Tell the story of a run from its journal.
+
+    Says in plain words how it went, then chapter by chapter: load, batches, latency, slots,
+    operators, decisions, placement, windows, faults. Several journals are compared.
+    Example: penstock report ck
+    Example: penstock report ck --html
+    Example: penstock report monday tuesday --html week.html
+    """
+    from penstock.cli.report_screen import as_screen
+    from penstock.report.as_json import as_dict
+    from penstock.report.page import page
+    from penstock.report.telling import report_of
+
+    zone = datetime.now().astimezone().tzinfo
+    assert zone is not None
+    began, ended = _moment("since", since, zone, -inf), _moment("until", until, zone, inf)
+    if began >= ended:
+        raise typer.BadParameter(f"--since {since} is not before --until {until}")
+    histories = _read(journals, began, ended, quiet or json)
+    told = report_of(histories, zone)
+    if not told.stories:
+        raise ConfigurationError(_nothing(told.problems, since is not None or until is not None))
+    if html is not None:
+        command = shlex.join(_command(journals, html, since, until))
+        _write(html, page(told, zone, command, time.time()))
+    if json:
+        written = {} if html is None else {"html": str(html)}
+        typer.echo(json_format.dumps(as_dict(told) | written))
+    elif html is None:
+        Console().print(as_screen(told))
+    elif not quiet:
+        size = html.stat().st_size / 1024
+        typer.echo(f"Written: {html} ({size:,.0f} KiB). Open it in a browser: {_address(html)}")
+        for problem in told.problems.values():
+            typer.echo(f"penstock: {problem}", err=True)
+
+
+def _read(
+    journals: Sequence[Path], since: float, until: float, quiet: bool
+) -> list[JournalHistory]:
+    from penstock.history.journal_history import JournalHistory
+
+    histories = [
+        JournalHistory(path, since_seconds=since, until_seconds=until)
+        for path in dict.fromkeys(journals)
+    ]
+    with shown(quiet) as show:
+        for number, history in enumerate(histories):
+            _read_one(history, show, number, len(histories))
+    return histories
+
+
+def _read_one(history: JournalHistory, show: Shown, number: int, count: int) -> None:
+    def tell() -> bool:
+        show("reading", (number + history.share_read) / count)
+        return False
+
+    history.refresh(tell)
+    history.close()
+
+
+def _moment(option: str, text: str | None, zone: tzinfo, otherwise: float) -> float:
+    if text is None:
+        return otherwise
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"--{option} '{text}' is no time. Write it as 2026-11-18T12:00, or 2026-11-18"
+        ) from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp()
+
+
+def _nothing(problems: Any, is_limited: bool) -> str:
+    why = next(iter(problems.values()), "no journal tells of a query")
+    if is_limited:
+        return f"{why.rstrip('.')}. Nothing is told of that time: leave out --since and --until."
+    return str(why)
+
+
+def _command(
+    journals: Sequence[Path], html: Path, since: str | None, until: str | None
+) -> list[str]:
+    limits = [f"--since={since}"] if since else []
+    limits += [f"--until={until}"] if until else []
+    return ["penstock", "report", *map(str, journals), *limits, "--html", str(html)]
+
+
+def _write(html: Path, text: str) -> None:
+    try:
+        html.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(
+            f"{html} can't be written ({error.strerror}). Name another file after --html."
+        ) from None
+
+
+def _address(html: Path) -> str:
+    return html.absolute().as_uri()

@@ -1,0 +1,76 @@
+"""What was decided, why, what was expected, and what came of it."""
+
+from __future__ import annotations
+
+from datetime import tzinfo
+
+from penstock.history.decisions_seen import Made, Outcome
+from penstock.history.query_history import QueryHistory
+from penstock.report.story import Chapter, Table
+from penstock.report.words import clock, counted, figure, share
+
+MOST_DECISIONS = 100
+MOST_CHANGES = 50
+
+
+def decisions_chapter(query: QueryHistory, zone: tzinfo) -> Chapter | None:
+    """Tell the decisions that changed slots, and what else was changed."""
+    seen = query.decisions
+    if not seen.count and not seen.changes:
+        return None
+    changed = [made for made in seen.newest if made.slots_before != made.told.decision.slots]
+    said = (
+        f"{counted(seen.count, 'decision')} {'was' if seen.count == 1 else 'were'} made, of which "
+        f"{seen.changed_slots:,} changed the number of slots."
+    )
+    tables = []
+    if changed:
+        shown = changed[-MOST_DECISIONS:]
+        rows = [_row(query, made, zone) for made in shown]
+        columns = ("when", "slots", "why", "expected", "came", "off", "of the trigger")
+        left = seen.changed_slots + 1 - len(shown)
+        note = (
+            "Expected and came: rows of all sources within the horizon of the decision. Of the "
+            "trigger: the share that batches took before it, and after."
+        )
+        if left > 0:
+            note += f" {counted(left, 'earlier decision')} left out."
+        tables.append(Table(columns, rows, ("why",), note, over_time=True))
+    others = [each for each in seen.changes if each.kind != "slots"][-MOST_CHANGES:]
+    if others:
+        rows = [(clock(each.at_seconds, zone), each.kind, each.reason) for each in others]
+        tables.append(
+            Table(
+                ("when", "what", "why"), rows, ("why",), title="What else changed", over_time=True
+            )
+        )
+    return Chapter("Decisions", said, tables=tuple(tables))
+
+
+def _row(query: QueryHistory, made: Made, zone: tzinfo) -> tuple[str, ...]:
+    decision = made.told.decision
+    found = query.decisions.outcome(made, query.batches, query.sources)
+    before = "" if made.slots_before is None else f"{made.slots_before} → "
+    held = f" (held by {', '.join(decision.held_by)})" if decision.held_by else ""
+    return (
+        clock(made.at_seconds, zone),
+        f"{before}{decision.slots}",
+        f"{decision.reason}{held}",
+        figure(found.expected_rows),
+        _came(found),
+        "-" if found.error is None else f"{found.error:+.0%}".replace("%", " %"),
+        _shares(found),
+    )
+
+
+def _came(found: Outcome) -> str:
+    if found.actual_rows is None:
+        return "-" if found.is_over else "not over"
+    return figure(found.actual_rows)
+
+
+def _shares(found: Outcome) -> str:
+    if found.share_before is None and found.share_after is None:
+        return "-"
+    sides = (found.share_before, found.share_after)
+    return " → ".join("-" if each is None else share(each) for each in sides)

@@ -1,0 +1,125 @@
+"""What a reader must know of a run, in a few sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import tzinfo
+from math import inf, isfinite
+
+import numpy as np
+
+from penstock.history.query_history import QueryHistory
+from penstock.history.summary import Summary, summary_of
+from penstock.report.words import clock, counted, day_and_clock, duration, figure, share
+
+
+def time_of(query: QueryHistory) -> tuple[float | None, float | None]:
+    """Return when a query began, as far as its journal tells, and when it was last heard of."""
+    at = query.batches.column("at")
+    starts = [each.at_seconds for each in query.faults.began if not query.name]
+    first = at[0] - query.batches.column("seconds")[0] if len(at) else inf
+    began = min([float(first), *starts])
+    ended = max([float(at[-1]) if len(at) else -inf, query.last_at_seconds], default=-inf)
+    return (began if isfinite(began) else None, ended if isfinite(ended) else None)
+
+
+def ending_of(query: QueryHistory, zone: tzinfo) -> str:
+    """Say how a run ended."""
+    told = query.stopped
+    if told is None:
+        _, last = time_of(query)
+        when = "" if last is None else f"; the last word from it is of {clock(last, zone)}"
+        return f"Nothing says that it has ended{when}."
+    if told.error:
+        return f"It ended with an error: {told.error.rstrip('.')}."
+    return f"It ended as asked: {told.reason.rstrip('.')}."
+
+
+def headline_of(query: QueryHistory, zone: tzinfo) -> tuple[str, ...]:
+    """Say when it ran, how much it did, whether it kept up, what it used, and how it ended."""
+    return tuple(_sentences(query, summary_of(query), zone))
+
+
+def _sentences(query: QueryHistory, found: Summary, zone: tzinfo) -> Iterator[str]:
+    began, ended = time_of(query)
+    if began is not None and ended is not None:
+        yield (
+            f"It ran from {day_and_clock(began, zone)} for {duration(max(0.0, ended - began))} "
+            f"and did {counted(found.rows, 'row')} in {counted(found.batches, 'batch')}"
+            f"{_rate(found)}."
+        )
+    if found.batches:
+        yield _kept_up(query, found)
+        yield _waited(query, zone)
+        yield _slots(found)
+    lost = [
+        f"{counted(found.late_rows, 'row')} came late" if found.late_rows else "",
+        f"{counted(found.failed_rows, 'row')} failed and were set aside"
+        if found.failed_rows
+        else "",
+        f"{counted(query.faults.shed.total, 'row')} were shed" if query.faults.shed.total else "",
+    ]
+    told = [each for each in lost if each]
+    if told:
+        text = " and ".join([", ".join(told[:-1]), told[-1]] if told[:-1] else told)
+        yield f"{text[0].upper()}{text[1:]}."
+    elif found.batches:
+        yield "No row was late, and none failed."
+    if found.restarts or found.faults:
+        seen = "was" if found.faults == 1 else "were"
+        faults = counted(found.faults, "fault")
+        yield f"It began again {_times(found.restarts)}, and {faults} {seen} seen."
+    yield ending_of(query, zone)
+
+
+def _rate(found: Summary) -> str:
+    if not found.rows_per_second:
+        return ""
+    return f", {figure(found.rows_per_second)} a second"
+
+
+def _kept_up(query: QueryHistory, found: Summary) -> str:
+    longest = float(np.max(query.batches.column("slowest")))
+    if found.behind is None:
+        return f"Batches ran one after the other, the longest for {duration(longest)}."
+    trigger = duration(query.batches.last()["trigger"])
+    if found.behind == 0:
+        return f"It kept up: every batch ended within its trigger of {trigger}."
+    if found.behind < 0.05:
+        return (
+            f"It kept up but for {share(found.behind)} of its batches, which took longer than "
+            f"their trigger of {trigger}; the longest took {duration(longest)}."
+        )
+    who = "all" if found.behind == 1 else f"{share(found.behind)} of"
+    return (
+        f"It fell behind: {who} its batches took longer than their trigger of "
+        f"{trigger}, the longest {duration(longest)}."
+    )
+
+
+def _waited(query: QueryHistory, zone: tzinfo) -> str:
+    waiting = query.batches.column("waiting")
+    if not len(waiting) or np.isnan(waiting).all():
+        return "Its sources do not tell how many rows wait."
+    most = int(np.nanargmax(waiting))
+    if not waiting[most]:
+        return "No rows were left waiting by any batch."
+    known = waiting[~np.isnan(waiting)]
+    when = clock(float(query.batches.column("at")[most]), zone)
+    left = f"{counted(known[-1], 'row')} {'still waited' if known[-1] else 'waited'} at the end"
+    return f"At most {counted(float(waiting[most]), 'row')} waited, at {when}; {left}."
+
+
+def _slots(found: Summary) -> str:
+    mean = "" if found.mean_slots is None else f"{figure(found.mean_slots)} slots on average, "
+    used = f"It used {mean}{figure(found.slot_hours)} slot-hours"
+    if found.saved is None or not found.saved_slot_hours:
+        return f"{used}."
+    return (
+        f"{used}, and saved {figure(found.saved_slot_hours)}: {share(found.saved)} of what all "
+        "slots all the time would have taken."
+    )
+
+
+def _times(number: int) -> str:
+    return {0: "never", 1: "once", 2: "twice"}.get(number, f"{number:,} times")
