@@ -1,18 +1,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from pyspark import SparkContext, cloudpickle
-from pyspark.sql import SparkSession
-
-os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-# Spark starts its workers with the first python3 it finds, which need not be this one.
-os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 # The same examples on every machine, so that a change is judged by itself alone. New ones are tried
 # with HYPOTHESIS_PROFILE=explore.
@@ -25,33 +19,6 @@ settings.register_profile(
 )
 settings.register_profile("explore", settings.get_profile("penstock"), derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "penstock"))
-
-
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """One Spark session for the whole run: starting one takes seconds."""
-    scratch = tmp_path_factory.mktemp("spark")
-    session = (
-        SparkSession.builder.master("local[4]")
-        .appName("penstock-tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
-        .config("spark.local.dir", str(scratch / "local"))
-        .config("spark.driver.memory", "2g")
-        # On two cores a JVM of a few minutes would spend most of them compiling.
-        .config(
-            "spark.driver.extraJavaOptions",
-            "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC",
-        )
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
 
 
 @pytest.fixture(autouse=True)

@@ -1,12 +1,11 @@
-"""For tests of your own jobs and sinks: break a run off at a chosen step, then start it again.
+"""Break a run off at a chosen step, then start it again.
 
->>> import penstock.testing
->>> on_step = penstock.testing.fail_at("sinks", batch=1)
+>>> on_step = fail_at("sinks", batch=1)
 >>> on_step(Step.SINKS, 0)
 >>> on_step(Step.SINKS, 1)
 Traceback (most recent call last):
     ...
-penstock.testing.BrokenOff: broken off at 'sinks' of micro-batch 1
+penstock.testing.breaking.BrokenOff: broken off at 'sinks' of micro-batch 1
 """
 
 from __future__ import annotations
