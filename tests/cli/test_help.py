@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,3 +65,10 @@ def test_prose_is_kept_and_examples_taken_out() -> None:
         "Do.\n\nMore.",
         ("penstock do",),
     )
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_documents_tell_of_every_command(name: str) -> None:
+    told = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+    section = told.partition(f"\n## penstock {name}\n")[2].partition("\n## ")[0]
+    assert f"\npenstock {name}" in section
