@@ -48,7 +48,7 @@ bench: $(READY) java ## Measure the engine beside hand-written Spark
 	$(BIN)/python benchmarks/engine.py
 
 docs: $(READY) ## Build the documentation into site/
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 figures: $(READY) ## Draw the figures of the concept pages again
 	$(BIN)/python docs/figures/draw.py

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock import catalogue
 from penstock.sources import NoDelay, Steady, UniformKeys
 from penstock.sources.patterns import trace_of_pattern
 from penstock.sources.replay import _SOME_COST
@@ -19,7 +18,6 @@ from penstock.sources.schedule import Schedule
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 DOCS = ROOT / "docs"
-GUIDE = DOCS / "guide.md"
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -67,24 +65,6 @@ def test_the_example_of_the_readme_is_short() -> None:
     assert len([line for line in code.splitlines() if line.strip()]) <= 16
 
 
-@pytest.mark.slow
-def test_the_guide_runs_from_top_to_bottom(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run(python_of(GUIDE, tmp_path))
-    printed = capsys.readouterr().out
-    shown = [block for block in FENCE.findall(GUIDE.read_text()) if block.startswith("```text")]
-    exact = [line for block in shown for line in block.splitlines()[1:-1] if is_exact(line)]
-    assert len(exact) > 20
-    for line in exact:
-        assert line in printed.replace(str(tmp_path), "out"), line
-
-
-def is_exact(line: str) -> bool:
-    """Whether a line is the same on every machine: measurements of a moment are not."""
-    return not re.match(r"running |\w+( \d+){4}$", line)
-
-
 @pytest.mark.parametrize("target", ["demo", "test"])
 def test_the_commands_of_the_readme_are_in_the_makefile(target: str) -> None:
     assert re.search(rf"^make {target}\b", README.read_text(), re.MULTILINE)
@@ -113,9 +93,3 @@ def test_every_page_is_in_the_table_of_contents() -> None:
     contents = (ROOT / "mkdocs.yml").read_text()
     pages = [str(page.relative_to(DOCS)) for page in PAGES if page.is_relative_to(DOCS)]
     assert [page for page in pages if f": {page}\n" not in contents] == []
-
-
-@pytest.mark.parametrize("name", catalogue.__all__)
-def test_every_public_name_is_in_the_reference(name: str) -> None:
-    reference = (DOCS / "reference.md").read_text()
-    assert re.search(rf"`{name}\b|^### {name}$", reference, re.MULTILINE), name

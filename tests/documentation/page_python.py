@@ -35,7 +35,7 @@ def run_page(page: Path, folder: Path) -> int:
             if block.note == "file":
                 Path(block.said).write_text(block.text)
             elif block.note == "output":
-                compare(block, printed.getvalue().replace(str(folder), "."))
+                compare(block, printed.getvalue().replace(f"{folder}{os.sep}out", "out"))
                 printed = io.StringIO()
             elif block.language == "python" and block.note == "not run":
                 check_names(block, namespace)
@@ -59,7 +59,7 @@ def _run(block: Block, namespace: dict[str, Any], folder: Path) -> None:
 
 def compare(block: Block, printed: str) -> None:
     """Raise unless the lines of a shown output were printed, in their order."""
-    found = iter(_plain(line, block) for line in printed.replace("./out/", "out/").splitlines())
+    found = iter(_plain(line, block) for line in printed.splitlines())
     for line in block.text.splitlines():
         if line.strip() in ("", LEFT_OUT):
             continue

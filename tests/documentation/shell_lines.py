@@ -36,7 +36,7 @@ def check_shell(block: Block) -> None:
             words = words[1:]
         if not words:
             continue
-        checker = CHECKERS.get(words[0])
+        checker = CHECKERS.get(Path(words[0]).name)
         if checker is None:
             raise WrongLine(f"{block.where}: nothing checks lines that start with '{words[0]}'")
         try:
@@ -138,7 +138,10 @@ CHECKERS: dict[str, Callable[[list[str]], None]] = {
     "python": check_python,
     "spark-submit": check_spark_submit,
     **dict.fromkeys(
-        ("apt-get", "cd", "curl", "docker", "export", "git", "hdfs", "kubectl", "open", "pytest"),
+        (
+            *("apt-get", "cd", "curl", "docker", "export", "git", "hdfs", "kubectl", "pytest"),
+            *("start-master.sh", "start-worker.sh", "venv-pack"),
+        ),
         not_ours,
     ),
 }

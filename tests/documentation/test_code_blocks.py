@@ -16,11 +16,12 @@ from documentation.page_python import run_page
 from documentation.shell_lines import check_shell
 
 # These run queries for longer than a quick test may take.
-LONG = {DOCS / "guide.md"}
+LONG = {DOCS / "guide.md", DOCS / "tutorial.md"}
 # Blocks that need Kafka, YARN, Kubernetes or a cluster. Each says why, and they stay few.
 MOST_NOT_RUN = 12
 
-CHECKED = {"python", "sh", "json", "yaml", "toml", "text"}
+CHECKED = {"python", "sh", "json", "yaml", "toml", "dockerfile", "text"}
+DOCKER = {"FROM", "USER", "COPY", "RUN", "ENV", "WORKDIR", "CMD", "ENTRYPOINT", "EXPOSE"}
 
 
 def name_of(page: Path) -> str:
@@ -71,6 +72,9 @@ def test_the_data_of_a_page_can_be_read(page: Path) -> None:
             assert list(yaml.safe_load_all(block.text)) != [None], block.where
         elif block.language == "toml":
             tomllib.loads(block.text)
+        elif block.language == "dockerfile":
+            lines = block.text.replace("\\\n", " ").splitlines()
+            assert {line.split()[0] for line in lines if line} <= DOCKER, block.where
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -71,6 +71,8 @@ class KeyGroupDecision:
 class KeyGroups:
     """Keeps the rows of a key together, and moves groups of keys from loaded tasks to idle ones.
 
+    Rows that have no key are dealt in turn, as ``RoundRobin`` does.
+
     Parameters
     ----------
     groups
@@ -87,8 +89,6 @@ class KeyGroups:
         The weight of the newest micro-batch in the groups' loads, above 0 and at most 1.
     moves
         How many groups may move at once.
-
-    Rows that have no key are dealt in turn, as ``RoundRobin`` does.
 
     """
 
