@@ -9,6 +9,7 @@ from copy import deepcopy
 from typing import Any
 
 from penstock.branch import Outlet, Unused, build_topology
+from penstock.dashboard.beside import dashboard_beside
 from penstock.elasticity.adapting import Adapting
 from penstock.elasticity.admission import Admission
 from penstock.elasticity.backlog import Backlog
@@ -53,6 +54,7 @@ def run(
     journal: str | os.PathLike[str] | None = None,
     metrics_port: int | None = None,
     metrics_host: str | None = None,
+    dashboard: bool | int = False,
     unused: Unused = "error",
     on_step: OnStep | None = None,
     clock: Callable[[], float] = time.time,
@@ -92,6 +94,9 @@ def run(
         ``query.metrics_address`` says which. A port that is taken is an error before the start.
     metrics_host
         The address they are served on: ``"127.0.0.1"``, for this machine only, unless given.
+    dashboard
+        True starts a dashboard for this query, in a process of its own that ends with this one;
+        ``query.dashboard_address`` says where. A number is the port it listens on.
     unused
         ``"ignore"`` leaves out branches that lead to no sink, or to one that no run was given,
         instead of refusing them.
@@ -122,7 +127,10 @@ def run(
     topology = _with_letters_kept(build_topology(outlets, unused), where)
     _check_sinks(topology)
     check_intake(topology, setting.intake, setting.trigger_seconds)
-    with metrics_of(metrics_port, metrics_host) as with_metrics:
+    with (
+        dashboard_beside(dashboard) as beside,
+        metrics_of(metrics_port, metrics_host) as with_metrics,
+    ):
         query = start(
             topology,
             where,
@@ -131,6 +139,9 @@ def run(
             name=name,
             journal=None if journal is None else _directory("journal", journal),
         )
+        if beside is not None:
+            query.dashboard_address = beside.address
+            beside.start(query.journal_dir)
         return with_metrics(query, query.journal_dir)
 
 

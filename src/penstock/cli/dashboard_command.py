@@ -13,7 +13,7 @@ import typer
 from penstock.cli.options import AsJson, OnlyResult
 
 if TYPE_CHECKING:
-    from penstock.dashboard.serving import Address
+    from penstock.dashboard.listening import Address
 
 
 def dashboard(
@@ -50,6 +50,7 @@ def dashboard(
         bool, typer.Option("--open", help="Open it in this machine's browser.")
     ] = False,
     parent: Annotated[int | None, typer.Option(hidden=True)] = None,
+    listening: Annotated[int | None, typer.Option(hidden=True)] = None,
     json: AsJson = False,
     quiet: OnlyResult = False,
 ) -> None:
@@ -82,5 +83,6 @@ def dashboard(
         control=control,
         wait=wait,
         parent=parent,
+        listening=listening,
         ready=ready,
     )

@@ -25,6 +25,9 @@ def demo(
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep earlier output: write to OUT-2, OUT-3, ...")
     ] = False,
+    dashboard: Annotated[
+        bool, typer.Option(help="Show it in a browser too; prints the address.")
+    ] = True,
     json: AsJson = False,
     quiet: OnlyErrors = False,
 ) -> None:
@@ -47,6 +50,7 @@ def demo(
             say=(lambda _: None) if json or quiet else typer.echo,
             progress=display(title, json=json, quiet=quiet, remaining=remaining),
             starting=partial(spinning, quiet, "Starting Spark"),
+            dashboard=dashboard and not json and not quiet,
         )
     if json:
         typer.echo(json_format.dumps(run_demo.as_dict(shown)))

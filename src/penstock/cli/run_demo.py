@@ -61,10 +61,11 @@ def run_demo(
     progress: Any,
     clock: Callable[[], float] = time.monotonic,
     starting: Callable[[], AbstractContextManager[object]] = nullcontext,
+    dashboard: bool = False,
 ) -> Shown:
     """Run the demo in a directory that is its own; ``progress`` makes a display.
 
-    ``starting`` is entered while Spark starts.
+    ``starting`` is entered while Spark starts. With ``dashboard`` it says where a browser shows it.
     """
     from penstock import demo
 
@@ -81,7 +82,9 @@ def run_demo(
                 quiet_spark("penstock-demo", master, settings, log=out / "spark.log")
             )
         say(f"Playing {rows:,} rows in {load.seconds} seconds, with three bursts.")
-        query = demo.start(spark, load, out)
+        query = demo.start(spark, load, out, dashboard=dashboard)
+        if query.dashboard_address is not None:
+            say(f"Dashboard: {query.dashboard_address} while it runs.")
         started = clock()
         is_enough = Enough(rows, load.seconds + PATIENCE_SECONDS, clock)
         outputs = {output.name: output.sink.path for output in query.topology.outputs}
@@ -214,6 +217,8 @@ def _next_steps(shown: Shown) -> list[str]:
     drawn = [] if shown.skyline is None else [f"  the skyline      {shown.skyline}"]
     return [
         "Look at:",
+        f"  the dashboard    penstock dashboard {shlex.quote(str(shown.out / 'checkpoint'))}",
+        f"  the story        penstock report {shlex.quote(str(shown.out / 'checkpoint'))} --html",
         *drawn,
         f"  the alarms       head -n 3 {alarms}/batch_id=*/*.json",
         f"  the event log    tail -n 3 {journal}/*.jsonl",

@@ -7,36 +7,27 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from penstock.dashboard.guard import LOOPBACK, check_address
-from penstock.errors import ConfigurationError
+from penstock.dashboard.listening import DEFAULT_PORT, LOCALHOST, Address, listening_on
+from penstock.dashboard.watched import Watched
 
-DEFAULT_PORT = 8765
-TOKEN_VARIABLE = "PENSTOCK_DASHBOARD_TOKEN"
+if TYPE_CHECKING:
+    import uvicorn
+
 _PARENT_EVERY_SECONDS = 1.0
 _SWITCH_SECONDS = 0.0005
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a dashboard listens."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
 
 
 def serve(
     journals: Sequence[Path],
     *,
-    host: str = "127.0.0.1",
+    host: str = LOCALHOST,
     port: int = DEFAULT_PORT,
+    listening: int | None = None,
     names: Sequence[str] = (),
     token: str | None = None,
     control: bool = False,
@@ -47,25 +38,25 @@ def serve(
     """Show journals until Ctrl-C, or until the process ``parent`` has ended.
 
     ``names`` are further ones by which the machine may be asked. ``ready`` is told the address
-    once it answers. With ``wait`` a journal need not be there yet.
+    once it answers. With ``wait`` a journal need not be there yet. ``listening`` is a socket that
+    the parent has opened, by its number.
     """
     check_address(host, token, control=control)
-    from penstock.dashboard.watched import Watched
-
     # Whoever opens a page should not wait for the thread that reads journals.
     sys.setswitchinterval(_SWITCH_SECONDS)
     watched = Watched(journals, wait=wait)
-    with _listening(host, port) as listening:
+    place = listening_on(host, port) if listening is None else socket.socket(fileno=listening)
+    with place:
         # What is read first is read while the web server is still being loaded.
         watched.start()
         try:
-            _serve(watched, listening, _hosts(host, names), token, control, parent, ready)
+            _serve(watched, place, _hosts(host, names), token, control, parent, ready)
         finally:
             watched.stop()
 
 
 def _serve(
-    watched: object,
+    watched: Watched,
     listening: socket.socket,
     hosts: tuple[str, ...],
     token: str | None,
@@ -77,34 +68,34 @@ def _serve(
 
     from penstock.dashboard.site import make_site
 
-    app = make_site(watched, hosts, token, control=control)  # type: ignore[arg-type]
+    app = make_site(watched, hosts, token, control=control)
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, ws_max_size=1 << 20, timeout_graceful_shutdown=2
     )
     server = uvicorn.Server(config)
     if parent is not None:
         threading.Thread(target=_end_with, args=(server, parent), daemon=True).start()
-    host, port = listening.getsockname()[:2]
-    threading.Thread(
-        target=_tell_ready, args=(server, Address(host, port), ready), daemon=True
-    ).start()
+    address = Address.of(listening)
+    threading.Thread(target=_tell_ready, args=(server, address, ready), daemon=True).start()
     with contextlib.suppress(KeyboardInterrupt):
         server.run(sockets=[listening])
 
 
-def _tell_ready(server: object, address: Address, ready: Callable[[Address], object]) -> None:
+def _tell_ready(
+    server: uvicorn.Server, address: Address, ready: Callable[[Address], object]
+) -> None:
     waiting = threading.Event()
-    while not getattr(server, "started", False):
+    while not server.started:
         waiting.wait(0.02)
     ready(address)
 
 
-def _end_with(server: object, parent: int) -> None:
+def _end_with(server: uvicorn.Server, parent: int) -> None:
     """End the server when the process that started it is gone: nobody else would."""
     waiting = threading.Event()
     while os.getppid() == parent:
         waiting.wait(_PARENT_EVERY_SECONDS)
-    server.should_exit = True  # type: ignore[attr-defined]
+    server.should_exit = True
 
 
 def _hosts(host: str, names: Sequence[str]) -> tuple[str, ...]:
@@ -118,20 +109,3 @@ def _hosts(host: str, names: Sequence[str]) -> tuple[str, ...]:
     if names:
         return (host, *LOOPBACK, *names)
     return ("*",)
-
-
-@contextlib.contextmanager
-def _listening(host: str, port: int) -> Iterator[socket.socket]:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listening.bind((host, port))
-        except (OSError, OverflowError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise ConfigurationError(
-                f"the dashboard can't listen on {host} port {port}: {reason}. "
-                "Write --port 0 for any that is free."
-            ) from None
-        listening.listen(128)
-        yield listening

@@ -133,7 +133,14 @@ class Load:
         )
 
 
-def start(spark: SparkSession, load: Load, out: Path, *, available_now: bool = False) -> ps.Query:
+def start(
+    spark: SparkSession,
+    load: Load,
+    out: Path,
+    *,
+    available_now: bool = False,
+    dashboard: bool = False,
+) -> ps.Query:
     """Start the job; with ``available_now`` all of the load comes at once."""
     stream = ps.Stream.read(load.read(spark), time="ts", watermark="2 seconds", name="sensors")
     return ps.run(
@@ -144,6 +151,7 @@ def start(spark: SparkSession, load: Load, out: Path, *, available_now: bool = F
         trigger=None if available_now else TRIGGER_SECONDS,
         available_now=available_now,
         name="penstock-demo",
+        dashboard=dashboard,
     )
 
 

@@ -63,6 +63,7 @@ class Query:
         self._at_end: list[Callable[[], object]] = []
         self.journal_dir = journal_dir
         self.metrics_address: str | None = None
+        self.dashboard_address: str | None = None
         self._closing = threading.Lock()
         runner.progress = self._progress
         runner.admitting.query = spark_query
