@@ -18,12 +18,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import penstock as ps
 from penstock import journal
+from penstock.elasticity.control import Control
 from penstock.engine import autoscaler, own_queries
 from penstock.engine.autoscaler import Autoscaler
 from penstock.engine.progress_listener import Reported
 from penstock.engine.spark_queries import SparkQueries
 from penstock.journal import (
     BatchFinished,
+    ControlTaken,
     DecisionMade,
     FaultSeen,
     ForecastMade,
@@ -31,6 +33,7 @@ from penstock.journal import (
     QueryStopped,
     SlotsChanged,
 )
+from penstock.journal.control_file import write_control
 from replay.loads import progress
 
 WAIT_SECONDS = 60
@@ -191,6 +194,31 @@ def test_live_the_pool_is_asked_for_what_all_queries_take_together(
         one.stop()
         until(lambda: pool.asked[-1] == 3)
     assert pool.attached == [spark, None]
+
+
+def test_what_somebody_asks_for_holds_for_all_queries_together(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    pool, directory = FewSlots(), tmp_path / "journal"
+    with ps.autoscale(spark, policy=Counts(), slots=pool, journal=directory) as scaler:
+        hear(scaler, 0, 40, run="one")
+        until(lambda: pool.asked == [5])
+        write_control(directory, Control(max_slots=6), by="anna")
+        hear(scaler, 0, 90, run="two")
+        until(lambda: pool.asked[-1] == 6)  # of 5 and 10
+        write_control(directory, Control(forced_slots=60), by="anna")
+        until(lambda: pool.asked[-1] == 50)  # though nobody reports
+        write_control(directory, Control(), by="anna")
+        until(lambda: pool.asked[-1] == 15)
+        decided = [made.decision.slots for made in scaler.decisions()]
+    assert decided[-2:] == [1, 10]  # the policies don't hear of it
+    bodies = [event.body for event in journal.read(directory)]
+    taken = [body for body in bodies if isinstance(body, ControlTaken)]
+    assert [(each.max_slots, each.forced_slots, each.by) for each in taken] == [
+        (6, None, "anna"),
+        (None, 60, "anna"),
+        (None, None, "anna"),
+    ]
 
 
 def test_a_query_without_new_rows_gives_its_slots_back(

@@ -102,6 +102,21 @@ def test_why_an_executor_stays_is_said_once_and_truly() -> None:
     assert reasons(said).count("executor 2 can't leave: it runs a task") == 1
 
 
+def test_one_that_is_lost_is_journaled_as_a_fault_once() -> None:
+    cluster, said = Listed("0", "1"), list[KnownEvent]()
+    care = care_for(cluster, said)
+    care.take_stock(initial_executors=2)
+    care.ask(2)
+    care.turn(now=0)
+    assert faults(said) == []
+    cluster.lose("1")
+    care.turn(now=1)
+    care.turn(now=2)
+    assert [each for each in said if isinstance(each, FaultSeen)] == [
+        FaultSeen(None, "executor lost", "executor 1 ended unasked; asking for another")
+    ]
+
+
 def test_one_that_ends_while_leaving_is_not_replaced() -> None:
     cluster, said = Listed("0", "1"), list[KnownEvent]()
     care = care_for(cluster, said)

@@ -14,6 +14,7 @@ from types import TracebackType
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from penstock.elasticity.control import carried_out
 from penstock.elasticity.decision import Decision, Policy
 from penstock.elasticity.query_progress import QueryProgress, TaskTimes, parse_query_progress
 from penstock.elasticity.watched_queries import Pool, WatchedQueries, decision_for_query
@@ -23,6 +24,8 @@ from penstock.engine.progress_listener import Ended, Heard, ProgressListener, Re
 from penstock.engine.session import spark_version
 from penstock.engine.slots import ElasticSlots, Slots, local_cores
 from penstock.engine.spark_queries import SparkQueries
+from penstock.engine.taking_control import TakingControl
+from penstock.journal.control_file import WatchedControl
 from penstock.journal.events import (
     BatchFinished,
     DecisionMade,
@@ -37,6 +40,7 @@ from penstock.journal.writer import JournalWriter
 from penstock.version import __version__
 
 KEPT_DECISIONS = 1_000
+LOOK_SECONDS = 1.0
 _STOP_SECONDS = 10.0
 
 _log = logging.getLogger("penstock.autoscale")
@@ -71,6 +75,9 @@ class Autoscaler:
         self._spark = spark
         self._setting = setting
         self._journal = journal
+        self._asked = TakingControl(
+            WatchedControl(journal.directory) if journal is not None else None, self._write
+        )
         self._queries = WatchedQueries(setting.policy)
         self._spark_queries = SparkQueries(spark)
         self._decisions: deque[QueryDecision] = deque(maxlen=KEPT_DECISIONS)
@@ -155,13 +162,23 @@ class Autoscaler:
     def _run(self) -> None:
         while True:
             self._settled = False
-            for heard in _pile(self._heard):
+            pile = _pile(self._heard, LOOK_SECONDS)
+            self._look_at_control()
+            for heard in pile:
                 if isinstance(heard, _Stop) or self._closed.is_set():
                     return
                 try:
                     self._take(heard)
                 except Exception as error:
                     self._fault(None, "watching a query failed", error)
+
+    def _look_at_control(self) -> None:
+        """Let what somebody asks for take effect now, where that is new."""
+        try:
+            if self._asked.look(None) and self._queries.by_run and not self._closed.is_set():
+                self._have(self._asked.control.describe())
+        except Exception as error:
+            self._fault(None, "following a control failed", error)
 
     def _take(self, heard: Heard) -> None:
         if isinstance(heard, Reported):
@@ -253,8 +270,13 @@ class Autoscaler:
         _log.info("%s: %d slots: %s", progress.title, decision.slots, decision.reason)
 
     def _have(self, reason: str) -> None:
-        """Have the slots that all queries together should have."""
-        planned = self._queries.planned(self._pool)
+        """Have the slots that all queries together should have, as far as the control allows."""
+        wanted = Decision(self._queries.planned(self._pool), reason)
+        in_force = self._planned if self._planned is not None else self._pool.slots
+        decision = carried_out(
+            self._asked.control, wanted, Decision(in_force, reason), self._pool.most_slots
+        )
+        planned, reason = decision.slots, decision.reason
         if planned == self._planned or self._closed.is_set():
             return
         self._planned = planned
@@ -293,10 +315,11 @@ class Autoscaler:
         self._write(FaultSeen(batch_id, what, f"{type(error).__name__}: {error}"))
 
 
-def _pile(queue: SimpleQueue[Heard | _Stop]) -> list[Heard | _Stop]:
-    """Wait for something in the queue, and take all that is there."""
-    pile = [queue.get()]
+def _pile(queue: SimpleQueue[Heard | _Stop], seconds: float) -> list[Heard | _Stop]:
+    """Wait for something in the queue, for a time, and take all that is there."""
+    pile: list[Heard | _Stop] = []
     with suppress(Empty):
+        pile.append(queue.get(timeout=seconds))
         while True:
             pile.append(queue.get_nowait())
     return pile

@@ -12,19 +12,13 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from penstock.elasticity.control import Control, before_control, carried_out
+from penstock.elasticity.control import before_control, carried_out
 from penstock.elasticity.decision import Decision, Policy, StatefulPolicy, decided
 from penstock.elasticity.observation import Observation
 from penstock.engine.slots import ElasticSlots, Slots
-from penstock.errors import ConfigurationError
-from penstock.journal.control_file import AskedControl, WatchedControl
-from penstock.journal.events import (
-    ControlTaken,
-    DecisionMade,
-    FaultSeen,
-    ForecastMade,
-    KnownEvent,
-)
+from penstock.engine.taking_control import TakingControl
+from penstock.journal.control_file import WatchedControl
+from penstock.journal.events import DecisionMade, FaultSeen, ForecastMade, KnownEvent
 
 KEPT_DECISIONS = 1_000
 MOST_DELAY_SECONDS = 0.005
@@ -74,8 +68,7 @@ class ControlLoop:
         self._policy = policy
         self._slots = slots
         self._write = write
-        self._watched = watched
-        self._control = Control()
+        self._asked = TakingControl(watched, write)
         self._most_slots = start.most_slots
         self._batch_id = start.batch_id
         # A batch that is about to begin and the policy's thread may both find a new control.
@@ -87,7 +80,7 @@ class ControlLoop:
         self.idle: Callable[[], Observation | None] = lambda: None
         self._ended = False
         first = self._taken_up(remembered) if remembered else None
-        self._take_control(when="as the query starts")
+        self._asked.look(start.batch_id, when="as the query starts")
         self._wanted = first or decided(policy.decide(start))
         # What a pause keeps over a restart is the plan of the last batch, whoever decided it.
         self._carry_out(remembered.decision if remembered else None)
@@ -107,7 +100,7 @@ class ControlLoop:
     def look_at_control(self) -> None:
         """Let what somebody asks for take effect now, where that is new."""
         with self._adopting:
-            if not self._ended and self._take_control():
+            if not self._ended and self._asked.look(self._batch_id):
                 self._carry_out(self.decision)
 
     def observe(self, observation: Observation) -> None:
@@ -173,27 +166,13 @@ class ControlLoop:
                 return
             self._batch_id, self._most_slots = observation.batch_id, observation.most_slots
             self._wanted = decision
-            self._take_control()
+            self._asked.look(self._batch_id)
             self._carry_out(self.decision)
         self._remember()
 
-    def _take_control(self, when: str = "") -> bool:
-        """Take up what somebody asks for, where it is new; one that is broken changes nothing."""
-        try:
-            asked = self._watched.news() if self._watched is not None else None
-        except ConfigurationError as error:
-            _log.warning("what is asked of the query can't be read, and is left: %s", error)
-            self._write(FaultSeen(self._batch_id, "control can't be read", str(error)))
-            return False
-        if asked is None:
-            return False
-        self._control = asked.control
-        self._write(_taken(self._batch_id, asked, when))
-        return True
-
     def _carry_out(self, in_force: Decision | None) -> None:
         """Carry out what the policy wants, as far as the control allows; tell if that is new."""
-        decision = carried_out(self._control, self._wanted, in_force, self._most_slots)
+        decision = carried_out(self._asked.control, self._wanted, in_force, self._most_slots)
         if decision != self._decision:
             self._adopt(self._batch_id, decision)
 
@@ -234,17 +213,3 @@ class ControlLoop:
                 self._write(FaultSeen(None, "the policy can't save what it learnt", detail))
                 return
             self.state = {"kind": type(self._policy).__name__, "state": learnt}
-
-
-def _taken(batch_id: int, asked: AskedControl, when: str) -> ControlTaken:
-    control = asked.control
-    said = f"{control.describe()}, as {asked.by or 'somebody'} asked"
-    return ControlTaken(
-        batch_id,
-        control.paused,
-        control.min_slots,
-        control.max_slots,
-        control.forced_slots,
-        asked.by,
-        f"{when}: {said}" if when else said,
-    )
