@@ -109,7 +109,7 @@ def test_a_newer_journal_is_told_and_keeps_no_other_from_being_read(tmp_path: Pa
         file.write('{"v":99,"seq":3,"at":1.0,"kind":"BatchSkipped","batch_id":1}\n' * 2)
     write(tmp_path / "old", [started(), batch(0)])
     collector = JournalCollector([tmp_path / "new", tmp_path / "old"])
-    for _ in range(2):
+    for _ in range(4):
         found = parsed(as_text(collector))
         new = str(tmp_path / "new")
         assert value(found, "penstock_journal_readable", journal=new) == 0

@@ -21,7 +21,9 @@ from penstock.metrics.server import MetricsServer
 
 
 def get(address: str, **headers: str) -> tuple[str, str]:
-    with urllib.request.urlopen(urllib.request.Request(address, headers=headers)) as answer:
+    with urllib.request.urlopen(
+        urllib.request.Request(address, headers=headers), timeout=30
+    ) as answer:
         return answer.read().decode(), answer.headers["Content-Type"]
 
 
