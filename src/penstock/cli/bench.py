@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 LEGEND = (
     "Rows a second by the median micro-batch; the first half of the micro-batches does not count. "
-    "Both ran one after the other in one Spark, on the same rows, into Parquet; Penstock went first, "
-    "while code is still being compiled."
+    "Both ran one after the other in one Spark, on the same rows, into Parquet; Penstock went "
+    "first, while code is still being compiled."
 )
 
 
