@@ -54,8 +54,8 @@ class Frame:
     def __init__(self, watched: Watched, view: View, page: Page, pages: Sequence[Page]) -> None:
         self._watched = watched
         ui.add_head_html(f"<style>{SHEET}</style>{_THEME}")
-        ui.html(element("a", "Skip to content", href="#content", class_="skip"))
-        with ui.element("header").classes("top"):
+        with ui.header().classes("top"):
+            ui.html(element("a", "Skip to content", href="#content", class_="skip"))
             with ui.element("div").classes("bar"):
                 brand = element("a", joined((Safe(GATE), "Penstock")), href=view.address("/"),
                                 class_="brand")  # fmt: skip
@@ -109,7 +109,7 @@ def _choices(watched: Watched, view: View, page: Page) -> Safe:
         for key, words in RANGE_WORDS.items()
     ]
     if not view.range:
-        ranges.insert(0, (view.address(page.path), "What fits", True))
+        ranges.insert(0, (view.address(page.path), "Best fit", True))
     made.append(_select("Time", ranges))
     return element("div", joined(made), class_="bar", style="padding: 0; width: auto; margin: 0")
 

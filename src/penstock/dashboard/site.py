@@ -84,7 +84,7 @@ def _add(
     def build(journal: str = "", query: str = "", range: str = "") -> None:
         view = View.of(watched, journal, query, range)
         frame = Frame(watched, view, page, pages)
-        with ui.element("main").props('id="content" tabindex="-1"'):
+        with ui.element("div").classes("page").props('id="content" tabindex="-1"'):
             with ui.element("h1"):
                 ui.label(page.title)
             ui.html(element("p", page.about, class_="about"))

@@ -20,8 +20,8 @@ body { background: var(--bg) !important; color: var(--fg); font: 15px/1.5 system
   background: var(--card); padding: 8px 12px; border-radius: 6px; }
 a { color: var(--k0); }
 :focus-visible { outline: 2px solid var(--k0) !important; outline-offset: 2px; }
-.top { background: var(--card); border-bottom: 1px solid var(--line); position: sticky; top: 0;
-  z-index: 5; width: 100%; }
+.top.q-header { background: var(--card) !important; color: var(--fg) !important; padding: 0;
+  border-bottom: 1px solid var(--line); display: block; --nicegui-default-padding: 0; }
 .bar { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 16px;
   padding: 8px 20px 4px; max-width: 1440px; margin: 0 auto; width: 100%; box-sizing: border-box; }
 .brand { font-weight: 700; font-size: 17px; letter-spacing: -.01em; color: var(--fg);
@@ -44,9 +44,9 @@ a { color: var(--k0); }
   border-bottom: 2px solid transparent; font-size: 14px; }
 .pages a:hover { color: var(--fg); }
 .pages a[aria-current] { color: var(--fg); border-bottom-color: var(--k0); font-weight: 600; }
-main { max-width: 1440px; margin: 0 auto; padding: 16px 20px 48px; width: 100%;
+.page { max-width: 1440px; margin: 0 auto; padding: 16px 20px 48px; width: 100%;
   box-sizing: border-box; }
-main h1 { font-size: 20px; line-height: 1.3; margin: 0 0 4px; font-weight: 650;
+.page h1 { font-size: 20px; line-height: 1.3; margin: 0 0 4px; font-weight: 650;
   letter-spacing: -.01em; }
 .sections { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 14px;
   width: 100%; margin-top: 12px; }
@@ -91,9 +91,21 @@ tbody tr:last-child td { border-bottom: none; }
 body.body--dark .form button.main { color: #0d1117; }
 @media (max-width: 800px) {
   .sections { grid-template-columns: minmax(0, 1fr); }
-  .bar { padding: 8px 12px 4px; } .pages { padding: 0 6px; } main { padding: 12px 12px 40px; }
+  .bar { padding: 8px 12px 4px; } .pages { padding: 0 6px; } .page { padding: 12px 12px 40px; }
   .tiles, .tiles.by-three { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 8px; }
   .tile .value { font-size: 18px; } .section { padding: 12px; }
+}
+/* On a phone a row of a table is a small list of its own: nothing is cut off or scrolled for. */
+@media (max-width: 640px) {
+  thead { position: absolute; left: -9999px; }
+  tbody, tbody tr, tbody td, caption { display: block; }
+  tbody tr { padding: 8px 0; border-bottom: 1px solid var(--line); }
+  tbody tr:last-child { border-bottom: none; }
+  tbody td { display: flex; gap: 12px; justify-content: space-between; border: none;
+    padding: 2px 0; text-align: right; white-space: normal; overflow-wrap: anywhere; }
+  tbody td::before { content: attr(data-label); color: var(--soft); flex: 0 0 38%;
+    text-align: left; }
+  tbody td.words { text-align: right; } tbody td:first-child { font-weight: 600; }
 }
 @media (prefers-reduced-motion: reduce) { * { transition: none !important; } }
 """

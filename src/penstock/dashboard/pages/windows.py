@@ -101,7 +101,7 @@ def _operators(shown: Shown) -> Safe:
         )
     heads = ("operator", "open", "watermark (UTC)", "segments", "partials", "size", "oldest pane",
              "closed", "results", "newest end (UTC)")  # fmt: skip
-    return table("Windowed operators", heads, rows, words=(0, 2, 9),
+    return table("As of the newest commit", heads, rows, words=(0, 2, 9),
                  empty="There is no windowed operator.")  # fmt: skip
 
 
