@@ -8,6 +8,7 @@ from penstock.drawing.figure import Figure
 from penstock.drawing.svg import COLOURS, NARROW_HEIGHT, NARROW_WIDTH, svg
 from penstock.topology.explain_svg import safe
 
+_LONG_LETTERS = 30
 STYLE = """
 :root { color-scheme: light dark; --fg: #1b1f24; --bg: #ffffff; --soft: #57606a; --line: #d8dee4;
   --box: #f6f8fa; --best: #ddf4e4; --bad: #cf222e; --k0: #0969da; --k1: #cf5b00; --k2: #1a7f37;
@@ -19,11 +20,12 @@ STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--fg); background: var(--bg);
   max-width: 62rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
 h1 { font-size: 1.5rem; line-height: 1.25; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums;
+  overflow-wrap: break-word; }
 th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right;
   white-space: nowrap; vertical-align: top; }
 th:first-child, td:first-child { text-align: left; }
-th.why, td.why { text-align: left; white-space: normal; } td.why { min-width: 12rem; }
+th.why, td.why { text-align: left; } td.long { min-width: 12rem; white-space: normal; }
 tr.best { background: var(--best); } .soft { color: var(--soft); }
 pre { background: color-mix(in srgb, var(--fg) 7%, transparent); padding: .6rem; overflow-x: auto;
   overflow-wrap: normal; }
@@ -34,7 +36,10 @@ svg polyline { fill: none; stroke-width: 1.6; stroke-linejoin: round; }
 svg .dashed polyline { stroke-dasharray: 5 4; } svg .band { fill-opacity: .16; stroke: none; }
 .key { margin: .25rem 0; } .key span { margin-right: 1rem; }
 .narrow { display: none; }
-@media screen and (max-width: 34rem) { .narrow { display: block; } .broad { display: none; } }
+@media screen and (max-width: 34rem) { .narrow { display: block; } .broad { display: none; }
+  table { font-size: .87rem; } th, td { padding: .25rem .8rem .25rem 0; }
+  td.long { min-width: 10rem; } }
+.wide:focus-visible { outline: 2px solid var(--k0); outline-offset: 2px; }
 @media print { :root { color-scheme: light; } body { margin: 0 auto; } .wide { overflow: visible; }
   h2, figcaption { break-after: avoid; } svg, tr { break-inside: avoid; } }
 """
@@ -75,15 +80,26 @@ def table(
     best: int | None = None,
 ) -> str:
     """Return a table of texts; the columns named in ``why`` hold sentences, row ``best`` is lit."""
-    classes = [' class="why"' if name in set(why) else "" for name in columns]
-    head = "".join(f"<th{c}>{safe(n)}</th>" for c, n in zip(classes, columns, strict=True))
+    sentences = set(why)
+    head = "".join(f"<th{_kind(name in sentences, '')}>{safe(name)}</th>" for name in columns)
     lines = []
     for number, row in enumerate(rows):
-        cells = "".join(f"<td{c}>{safe(t)}</td>" for c, t in zip(classes, row, strict=True))
+        cells = "".join(
+            f"<td{_kind(name in sentences, text)}>{safe(text)}</td>"
+            for name, text in zip(columns, row, strict=True)
+        )
         lit = ' class="best"' if number == best else ""
         lines.append(f"<tr{lit}>{cells}</tr>")
     top = f"<thead><tr>{head}</tr></thead>" if any(name.strip() for name in columns) else ""
-    return f'<div class="wide"><table>{top}<tbody>{"".join(lines)}</tbody></table></div>'
+    # Who has no mouse scrolls a wide table with the keyboard.
+    scrolled = f"<table>{top}<tbody>{''.join(lines)}</tbody></table>"
+    return f'<div class="wide" tabindex="0" role="group">{scrolled}</div>'
+
+
+def _kind(is_sentence: bool, text: str) -> str:
+    if not is_sentence:
+        return ""
+    return ' class="why long"' if len(text) > _LONG_LETTERS else ' class="why"'
 
 
 def _mark(figure: Figure, name: str) -> str:

@@ -150,21 +150,24 @@ class DecisionsSeen:
         expected = sum(decision.expected_rows[name] for name in named) if named else None
         within = horizon or USUAL_HORIZON_SECONDS
         # Batches end when they end: the first to end after the horizon is taken whole.
-        later = batches.between(at + within - 1e-6, inf)["at"]
-        is_over = len(later) > 0
-        after = batches.between(at, float(later[0]) if is_over else inf)
+        last_at = batches.first_time_after(at + within - 1e-6)
+        is_over = last_at is not None
+        after = batches.between(at, inf if last_at is None else last_at)
+        before = batches.between(at - within, at)
         actual = None
         if horizon and is_over and len(after["at"]):
-            arrived = float(np.nansum(after["rows"])) + _grown(after["waiting"])
+            grown = _grown(before["waiting"], after["waiting"])
+            arrived = float(np.nansum(after["rows"])) + grown
             actual = max(0.0, arrived) * horizon / float(after["at"][-1] - at)
-        before = batches.between(at - within, at)
         return Outcome(expected, actual, _share(before), _share(after), is_over)
 
 
-def _grown(waiting: Numbers) -> float:
+def _grown(before: Numbers, after: Numbers) -> float:
     """Return by how much the rows that wait grew: they arrived, and no batch took them."""
-    known = waiting[~np.isnan(waiting)]
-    return float(known[-1] - known[0]) if len(known) else 0.0
+    then, now = before[~np.isnan(before)], after[~np.isnan(after)]
+    if not len(now):
+        return 0.0
+    return float(now[-1] - (then[-1] if len(then) else now[0]))
 
 
 def _share(rows: Mapping[str, Numbers]) -> float | None:

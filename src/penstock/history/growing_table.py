@@ -88,6 +88,12 @@ class GrowingTable:
             return dict.fromkeys(self._names, float("nan"))
         return dict(zip(self._names, self._cells[-self._width :], strict=True))
 
+    def first_time_after(self, at_seconds: float) -> float | None:
+        """Return the time of the first row after a moment; None where there is none."""
+        times = np.frombuffer(self._cells, dtype=np.float64)[:: self._width]
+        place = np.searchsorted(times, at_seconds, side="right")
+        return float(times[place]) if place < len(times) else None
+
     def between(self, since_seconds: float, until_seconds: float) -> dict[str, Numbers]:
         """Return the rows with ``since_seconds < time <= until_seconds``, by column."""
         rows = self._between(since_seconds, until_seconds, list(range(self._width)))

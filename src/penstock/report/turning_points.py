@@ -30,7 +30,9 @@ def turning_points_chapter(query: QueryHistory, zone: tzinfo) -> Chapter | None:
     )
     rows = [(clock(each.at_seconds, zone), each.kind, each.what) for each in shown]
     said = "What happened, in its order."
-    table = Table(("when", "what", "how it was"), rows, ("how it was",), note, over_time=True)
+    table = Table(
+        ("when", "what", "how it was"), rows, ("what", "how it was"), note, over_time=True
+    )
     return Chapter("Turning points", said, tables=(table,))
 
 

@@ -41,7 +41,11 @@ def decisions_chapter(query: QueryHistory, zone: tzinfo) -> Chapter | None:
         rows = [(clock(each.at_seconds, zone), each.kind, each.reason) for each in others]
         tables.append(
             Table(
-                ("when", "what", "why"), rows, ("why",), title="What else changed", over_time=True
+                ("when", "what", "why"),
+                rows,
+                ("what", "why"),
+                title="What else changed",
+                over_time=True,
             )
         )
     return Chapter("Decisions", said, tables=tuple(tables))

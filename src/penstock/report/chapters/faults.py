@@ -42,7 +42,7 @@ def _tables(query: QueryHistory, zone: tzinfo) -> list[Table]:
     rows: list[tuple[str, ...]]
     if seen.failed.total:
         rows = [(*name, f"{n:,}") for name, n in seen.failed.largest()[:MOST_REASONS]]
-        tables.append(Table(("operator", "error", "rows"), rows, title="Dead letters"))
+        tables.append(Table(("operator", "error", "rows"), rows, ("error",), title="Dead letters"))
     if seen.shed.total:
         rows = [(*name, f"{n:,}") for name, n in seen.shed.largest()[:MOST_REASONS]]
         tables.append(Table(("source", "why", "rows"), rows, ("why",), title="Rows that were shed"))

@@ -115,15 +115,14 @@ def slots_chapter(query: QueryHistory, zone: tzinfo) -> Chapter | None:
         return None
     x = seen["at"]
     series: dict[str, list[float]] = {}
-    demands = query.decisions.demands
-    if len(demands):
-        series["planned"] = _held(x, demands, "slots")
+    series["used"] = seen["used"].tolist()
     if len(query.slots):
-        series["requested"] = _held(x, query.slots, "requested")
         series["observed"] = _held(x, query.slots, "observed")
+        series["requested"] = _held(x, query.slots, "requested")
     else:
         series["observed"] = seen["slots"].tolist()
-    series["used"] = seen["used"].tolist()
+    if len(query.decisions.demands):
+        series["planned"] = _held(x, query.decisions.demands, "slots")
     used = query.batches.column("used")
     least, most = figure(float(used.min())), figure(float(used.max()))
     span = f"from {least} to {most}" if least != most else least

@@ -64,8 +64,8 @@ def placement_chapter(query: QueryHistory, zone: tzinfo) -> Chapter | None:
             (clock(each.at_seconds, zone), each.operator, f"{each.what}: {each.reason}")
             for each in list(placed.changes)[-MOST_CHANGES:]
         ]
-        tables.append(Table(("when", "operator", "what and why"), rows, ("what and why",),
-                            title="What changed", over_time=True))  # fmt: skip
+        columns = ("when", "operator", "what and why")
+        tables.append(Table(columns, rows, columns[1:], title="What changed", over_time=True))
     return Chapter("Placement", said.strip(), figures, tuple(tables))
 
 

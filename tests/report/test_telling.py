@@ -1,0 +1,205 @@
+"""The story of a run whose story is known."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+
+from penstock.history.journal_history import JournalHistory
+from penstock.journal.events import CorruptLine, QueryStarted, QueryStopped
+from penstock.report.as_json import as_dict
+from penstock.report.story import Chapter, Report, Story
+from penstock.report.telling import report_of
+
+from .journals import NASTY, NOON, batch, whole_run, write
+
+
+def told(*journals: Path, **limits: float) -> Report:
+    histories = [JournalHistory(path, **limits) for path in journals]  # type: ignore[arg-type]
+    for history in histories:
+        history.refresh()
+        history.close()
+    return report_of(histories, UTC)
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
+    (found,) = told(write(tmp_path_factory.mktemp("run") / "journal", whole_run())).stories
+    return found
+
+
+def chapter(story: Story, title: str) -> Chapter:
+    return next(each for each in story.chapters if each.title == title)
+
+
+def test_the_headline_says_how_it_went(story: Story) -> None:
+    assert story.name == "shop"
+    assert story.headline == (
+        "It ran from 17 November 2026, 12:00:00 for 10 minutes 1 s and did 78,000 rows in "
+        "600 batches, 130 a second.",
+        "It fell behind: 10 % of its batches took longer than their trigger of 1 s, the longest "
+        "1.5 s.",
+        "At most 3,000 rows waited, at 12:04:19; no rows waited at the end.",
+        # 540 batches of 2 slots and 60 of 4, of 8 there could be, each for a second.
+        "It used 2.2 slots on average, 0.367 slot-hours, and saved 0.967: 72 % of what all slots "
+        "all the time would have taken.",
+        "7 rows came late and 600 rows failed and were set aside.",
+        "It began again never, and 1 fault was seen.",
+        "It ended as asked: stopped by its user.",
+    )
+
+
+def test_the_moments_that_matter_come_in_their_order(story: Story) -> None:
+    moments = [(each.at_seconds - NOON, each.kind) for each in story.moments]
+    assert moments == [
+        (0.0, "start"),
+        (200.0, "behind"),
+        (200.0, "burst"),
+        (200.0, "slots"),
+        (201.0, "fault"),
+        (259.0, "backlog"),
+        (260.0, "kept up"),
+        (287.0, "recovery"),
+        (601.0, "end"),
+    ]
+    said = {each.kind: each.what for each in story.moments}
+    assert said["slots"] == "From 4 to 8: many rows for score"
+    assert said["burst"] == "The most rows were read: 400 a second, 3.08 times the mean."
+    assert said["recovery"] == "Caught up within 28 s: 300 rows waited then."
+
+
+def test_every_chapter_is_there(story: Story) -> None:
+    assert [each.title for each in story.chapters] == [
+        "Turning points",
+        "Rows that came in",
+        "Rows that waited",
+        "Batch time against the trigger",
+        "Latency",
+        "Slots",
+        "The topology",
+        "The busiest operators",
+        "Decisions",
+        "Placement",
+        "Windows",
+        "Preference queries",
+        "Faults",
+    ]
+
+
+def test_decisions_say_what_was_expected_and_what_came(story: Story) -> None:
+    (table, *_) = chapter(story, "Decisions").tables
+    assert table.rows[0][:3] == ("12:00:00", "4", "the start")
+    # Twenty seconds of 400 rows each, and at their end 1,000 more wait than at their beginning.
+    assert table.rows[1] == (
+        "12:03:20",
+        "4 → 8",
+        "many rows for score",
+        "4,000",
+        "9,000",
+        "-56 %",
+        "55 % → 150 %",
+    )
+
+
+def test_operators_are_ranked_by_their_time(story: Story) -> None:
+    (table,) = chapter(story, "The busiest operators").tables
+    assert [row[:4] for row in table.rows] == [
+        ("score", "180 s", "75 %", "0.3"),
+        ("clicks", "60 s", "25 %", "0.1"),
+    ]
+
+
+def test_the_forecast_has_its_band(story: Story) -> None:
+    (figure,) = chapter(story, "Rows that came in").figures
+    assert set(figure.series) == {"rows read", "forecast"}
+    assert set(figure.bands) == {"forecast"}
+
+
+def test_slots_hold_until_they_change(story: Story) -> None:
+    (figure,) = chapter(story, "Slots").figures
+    planned = dict(zip(figure.x, figure.series["planned"], strict=True))
+    assert {value for at, value in planned.items() if at < NOON + 200} == {4.0}
+    assert {value for at, value in planned.items() if at >= NOON + 200} == {8.0}
+
+
+def test_json_knows_the_same(story: Story) -> None:
+    text = json.dumps(as_dict(Report((story,), {})), allow_nan=False)
+    (found,) = json.loads(text)["stories"]
+    assert found["summary"]["rows"] == 78_000
+    assert found["headline"] == list(story.headline)
+    assert len(found["turning_points"]) == 9
+
+
+def test_a_time_can_be_left_out(tmp_path: Path) -> None:
+    journal = write(tmp_path, whole_run())
+    (found,) = told(journal, since_seconds=NOON + 100.5, until_seconds=NOON + 150.5).stories
+    assert found.summary.batches == 50
+    assert found.summary.rows == 5_000
+    assert any(each.title == "The topology" for each in found.chapters)
+
+
+def test_restarts_and_how_the_run_before_ended(tmp_path: Path) -> None:
+    start = QueryStarted("id", "shop", "", "1.0", "4.3", 4)
+    events = [
+        (0.0, start), batch(0, 1.0), (2.0, QueryStopped("failed", "no space left")),
+        (60.0, start), batch(1, 61.0),
+    ]  # fmt: skip
+    (found,) = told(write(tmp_path, events)).stories
+    assert "It began again once, and no faults were seen." in found.headline
+    assert found.outcome == "Nothing says that it has ended; the last word from it is of 12:01:01."
+    restarts = chapter(found, "Faults").tables[0]
+    assert restarts.rows[0][3] == "no space left"
+
+
+def test_a_query_that_has_only_begun_has_a_story(tmp_path: Path) -> None:
+    (found,) = told(write(tmp_path, [(0.0, QueryStarted("id", "shop", "", "1", "4", 4))])).stories
+    assert found.summary.batches == 0
+    assert "no rows in no batches" in found.headline[0]
+
+
+def test_several_queries_of_one_journal_have_a_story_each(tmp_path: Path) -> None:
+    events = [batch(n, float(n), query=name, rows=rows) for n in range(1, 4)
+              for name, rows in (("a", 10), ("b", 20))]  # fmt: skip
+    found = told(write(tmp_path, events)).stories
+    assert [(each.name, each.summary.rows) for each in found] == [("a", 30), ("b", 60)]
+
+
+def test_stories_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    journals = [write(tmp_path / name, whole_run()[:10]) for name in ("monday", "tuesday")]
+    assert [each.name for each in told(*journals).stories] == ["shop (monday)", "shop (tuesday)"]
+
+
+class TestJournalsWithoutAStory:
+    def test_empty(self, tmp_path: Path) -> None:
+        (tmp_path / "journal-00000001.jsonl").write_text("")
+        report = told(tmp_path)
+        assert not report.stories
+        assert "is empty so far: no query has begun" in report.problems[str(tmp_path)]
+
+    def test_half_written(self, tmp_path: Path) -> None:
+        (tmp_path / "journal-00000001.jsonl").write_text('{"v":1,"seq":1,"at":1')
+        assert "is empty so far" in told(tmp_path).problems[str(tmp_path)]
+
+    def test_corrupt(self, tmp_path: Path) -> None:
+        (tmp_path / "journal-00000001.jsonl").write_text("nonsense\n" * 3)
+        assert "holds 3 lines that are no events" in told(tmp_path).problems[str(tmp_path)]
+
+    def test_nothing_there(self, tmp_path: Path) -> None:
+        assert "there is nothing at" in told(tmp_path / "no").problems[str(tmp_path / "no")]
+
+    def test_a_newer_schema(self, tmp_path: Path) -> None:
+        (tmp_path / "journal-00000001.jsonl").write_text('{"v":99,"seq":1,"at":1,"kind":"A"}\n')
+        assert "newer" in told(tmp_path).problems[str(tmp_path)]
+
+
+def test_corrupt_lines_among_others_are_told(tmp_path: Path) -> None:
+    journal = write(tmp_path, whole_run())
+    with (journal / "journal-00000001.jsonl").open("a") as file:
+        file.write(f"{NASTY}\n")
+    (found,) = told(journal).stories
+    faults = chapter(found, "Faults")
+    assert "1 line of the journal can't be read" in faults.said
+    assert CorruptLine.__name__ not in faults.said
