@@ -180,7 +180,11 @@ class Stream(Branch):
         return self._python(MapBatches, fn, schema, cost_key, keeps, fuse, on_error, name)
 
     def select(self, *expressions: str | Column, name: str | None = None) -> Stream:
-        """Compute columns with SQL expressions, in the JVM."""
+        """Compute columns with SQL expressions, as ``selectExpr`` does; they stay in the JVM.
+
+        Columns of ``pyspark.sql.functions`` work too. One row comes out for each that goes in,
+        ``explode`` and the like apart; sums and window functions over a micro-batch are refused.
+        """
         label = label_of(name, "select")
         checks.check_selected(label, expressions)
         before, empty = self._operator.schema, self._prototype
@@ -200,7 +204,7 @@ class Stream(Branch):
         return self._then(operator, df, name)
 
     def filter(self, condition: str | Column, *, name: str | None = None) -> Stream:
-        """Keep the rows for which an SQL condition is true."""
+        """Keep the rows for which an SQL condition is true; it sees one row at a time."""
         label = label_of(name, "filter")
         checks.check_expression(label, condition, "Write filter('a > 1').")
         before = self._operator.schema
@@ -210,7 +214,10 @@ class Stream(Branch):
         return self._then(Filter(name=label, schema=before, condition=condition), df, name)
 
     def union(self, *others: Stream, name: str | None = None) -> Stream:
-        """Put the rows of several streams together, by column name."""
+        """Put the rows of several streams together, by column name.
+
+        Their columns must have the same types; a column may be null if it may on any side.
+        """
         label = label_of(name, "union")
         if not others:
             raise TopologyError(label, "there is nothing to unite with", "Write a.union(b).")
@@ -237,6 +244,9 @@ class Stream(Branch):
         name: str | None = None,
     ) -> Stream:
         """Join every row with a table: a DataFrame, or a function that returns one.
+
+        ``how`` is ``"inner"``, ``"left"``, ``"left_semi"`` or ``"left_anti"``, or another of
+        Spark's words for these.
 
         The table is read once and kept; with ``refresh`` it is read again that often. Small tables
         are broadcast, as Spark sees fit or as ``broadcast`` says.
@@ -321,7 +331,10 @@ class Stream(Branch):
     def to(
         self, sink: Sink | Callable[[DataFrame, int], object], *, name: str | None = None
     ) -> Outlet:
-        """End the branch in a sink, or in a function of ``(df, batch_id)``."""
+        """End the branch in a sink, or in a function of ``(df, batch_id)``.
+
+        Give what comes out to ``penstock.run``. Columns that the sink can't take are refused here.
+        """
         sink = checks.as_sink(label_of(name, "sink"), sink)
         kind = sink.describe().partition("(")[0]
         label = label_of(name, kind if kind.isidentifier() else "sink")

@@ -12,7 +12,6 @@ Notes are HTML comments, which readers of the page do not see:
 from __future__ import annotations
 
 import re
-import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,7 +60,9 @@ def blocks_of(page: Path) -> list[Block]:
         elif fence := FENCE.match(line):
             end = _line_of(lines, at, fence["ticks"], page)
             language = (fence["info"].split() or [""])[0]
-            blocks.append(Block(page, at + 1, language, _text(lines[at:end]), note, said))
+            blocks.append(
+                Block(page, at + 1, language, _text(lines[at:end], fence["indent"]), note, said)
+            )
             at, note, said = end + 1, "", ""
         elif found := NOTE.match(line):
             note, said = found["note"], found["said"] or ""
@@ -77,5 +78,6 @@ def _line_of(lines: list[str], start: int, ending: str, page: Path) -> int:
     raise PageError(f"{page}:{start}: a block that does not end")
 
 
-def _text(lines: list[str]) -> str:
-    return textwrap.dedent("\n".join(lines) + "\n")
+def _text(lines: list[str], indent: str = "") -> str:
+    """Join the lines of a block that may stand in a list."""
+    return "".join(f"{line.removeprefix(indent)}\n" for line in lines)

@@ -36,7 +36,12 @@ _log = logging.getLogger("penstock.engine")
 
 @dataclass(frozen=True, slots=True)
 class QueryStatus:
-    """What a query is doing now."""
+    """What a query is doing now, by its last finished micro-batch.
+
+    ``state`` is ``"running"``, ``"stopped"`` or ``"failed"``; ``last`` is the whole observation,
+    and ``watermarks_seconds`` is by source. Before the first micro-batch ``batch_id`` and ``last``
+    are None; after a restart it starts anew.
+    """
 
     state: State
     batch_id: int | None = None
