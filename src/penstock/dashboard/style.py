@@ -111,7 +111,8 @@ body.body--dark .form button.main { color: #0d1117; }
 """
     + DRAWING
     + ".drawing svg text { font-size: 11px; } .drawing svg .name, .drawing svg .title "
-    + "{ font-size: 12px; }"
+    + "{ font-size: 12px; } .drawing svg { max-width: 100%; min-width: var(--least, 0); "
+    + "height: auto; }"
 )
 
 GATE = (

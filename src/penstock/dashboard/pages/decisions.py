@@ -108,7 +108,7 @@ def _slots(made: Made) -> str:
 def _reason(made: Made) -> Safe:
     decision = made.told.decision
     held = [element("span", name, class_="chip") for name in decision.held_by]
-    return joined([element("span", decision.reason), *held])
+    return element("div", joined([element("span", decision.reason), *held]))
 
 
 def _seen(outcome: Outcome) -> str:

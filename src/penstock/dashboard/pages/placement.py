@@ -90,7 +90,8 @@ def _hottest(shown: Shown) -> list[Section]:
         rows = [(each.key, share(each.share), span(each.mean_seconds)) for each in told.keys]
         made.append(
             Html(
-                table(f"Hottest keys of {name}", ("key", "of the load", "per row"), rows),
+                table("The heaviest first", ("key", "of the load", "per row"), rows),
+                f"Hottest keys of {name} in numbers",
                 is_wide=False,
             )
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import isfinite, nan
 
@@ -12,6 +13,8 @@ from penstock.dashboard.sections import Html, Section, Shown
 from penstock.dashboard.words import count, share, span
 from penstock.drawing.topology import OperatorNote, topology_svg
 from penstock.journal.topology_events import PlannedOperator
+
+_LEAST_WIDTH = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +59,16 @@ def sections(shown: Shown) -> list[Section]:
         "dashed lines carry dead letters; a box is a component, which runs as one stage.",
         class_="about",
     )
+    natural = re.search(r'width="(\d+)', drawing)
     where = element(
-        "div", drawing, class_="drawing", tabindex="0", role="region", aria_label="Topology"
+        "div",
+        drawing,
+        class_="drawing",
+        tabindex="0",
+        role="region",
+        aria_label="Topology",
+        # Shrunk to fit as long as it can be read.
+        style=f"--least: {min(_LEAST_WIDTH, int(natural[1]) if natural else 0)}px",
     )
     return [
         Html(Safe(where + legend), title="Operators and components"),
