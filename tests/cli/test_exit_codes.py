@@ -104,11 +104,17 @@ def _is_loaded(pid: int) -> bool:
 
 
 class TestWhoLooks:
-    def test_nobody(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_nobody(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         monkeypatch.setattr("penstock.cli.display.Console", lambda stderr: _console(False))
         assert isinstance(display("job")([]), PlainProgress)
-        assert isinstance(display("job", json=True)([]), NoProgress)
-        assert isinstance(display("job", quiet=True)([]), NoProgress)
+        beside_json = display("job", json=True)([])
+        beside_json.announce("dashboard: http://localhost:1")
+        assert isinstance(beside_json, NoProgress)
+        assert capsys.readouterr() == ("", "dashboard: http://localhost:1\n")
+        display("job", quiet=True)([]).announce("dashboard: http://localhost:1")
+        assert capsys.readouterr() == ("", "")
 
     def test_a_terminal_is_shown_progress_beside_json_too(
         self, monkeypatch: pytest.MonkeyPatch

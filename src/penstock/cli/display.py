@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
+import typer
 from rich.console import Console
 
 from penstock.cli.progress import LiveProgress, NoProgress, PlainProgress, Progress
@@ -24,11 +25,21 @@ def display(
     Plain lines go to standard output, which is a log then; beside JSON there are none.
     """
     console = Console(stderr=True)
-    if quiet or (json and not console.is_terminal):
+    if quiet:
         return lambda outputs: NoProgress()
     if console.is_terminal:
         return lambda outputs: LiveProgress(outputs, console, title, remaining)
+    if json:
+        return lambda outputs: OnlyAnnouncements()
     return lambda outputs: PlainProgress(outputs, _write_line)
+
+
+class OnlyAnnouncements(NoProgress):
+    """Shows nothing but what a person needs while the run goes on, such as its address."""
+
+    def announce(self, text: str) -> None:
+        """Write it to standard error: standard output is for the JSON object."""
+        typer.echo(text, err=True)
 
 
 def _write_line(text: str) -> None:

@@ -48,6 +48,10 @@ def local_checkpoint(text: str) -> Path:
         raise ConfigurationError(
             f"{path} is a file. Name the directory that a query has as its checkpoint."
         )
+    if not os.access(path, os.R_OK | os.X_OK):
+        raise ConfigurationError(
+            f"{path} can't be read by you. Inspect it as the user who runs the query."
+        )
     return path
 
 
