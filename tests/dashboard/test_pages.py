@@ -1,0 +1,286 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dashboard.journals import (
+    BEGAN,
+    EVIL,
+    Timed,
+    batch,
+    eventful,
+    planned,
+    shown_of,
+    started,
+    write_journal,
+)
+from dashboard.reading import charts, curves, read_page
+from penstock.dashboard.pages import (
+    compare,
+    decisions,
+    faults,
+    now,
+    placement,
+    preference,
+    topology,
+    windows,
+)
+from penstock.dashboard.sections import Shown
+from penstock.dashboard.site import PAGES
+from penstock.elasticity.decision import Decision
+from penstock.history.journal_history import JournalHistory
+from penstock.journal import events as e
+from penstock.journal.window_events import SkylineSeen
+
+
+@pytest.fixture
+def shown(tmp_path: Path) -> Shown:
+    return shown_of(tmp_path, eventful())
+
+
+def steady(batches: int = 5) -> list[Timed]:
+    return [(BEGAN, started()), (BEGAN, planned()), *(batch(n) for n in range(batches))]
+
+
+def test_now_tells_the_newest_numbers(tmp_path: Path) -> None:
+    found = read_page(now.sections(shown_of(tmp_path, steady())))
+    assert found.tiles["State"] == ("running", "for 11 s")
+    # 100 rows in each two seconds; four slots, of which a batch used two for two seconds.
+    assert found.tiles["Input"] == ("50 rows/s", "no forecast")
+    assert found.tiles["Rows waiting"] == ("7", "at all sources")
+    assert found.tiles["Batch time"] == ("500 ms", "25 % of the trigger (2 s)")
+    assert found.tiles["Slots"] == ("2", "– planned, 4 observed, 4 at most")
+    assert found.tiles["Saved so far"][1] == "50 % of always using the most"
+    assert found.tiles["Done"] == ("500 rows", "5 batches")
+
+
+def test_now_draws_rates_and_the_band_of_the_forecast(shown: Shown) -> None:
+    drawn = charts(now.sections(shown))
+    rate = curves(drawn["Input rate and forecast"])["rows in"]
+    assert [point for point in rate] == [[(BEGAN + 2 * n) * 1000, 50.0] for n in (1, 2, 3, 4)]
+    forecast = curves(drawn["Input rate and forecast"])["forecast"]
+    # Made after the first batch, of the mean of four seconds: it stands in their middle.
+    assert forecast == [[(BEGAN + 4) * 1000, 50.0]]
+    low, width = drawn["Input rate and forecast"].options["series"][1:3]
+    assert low["data"][0][1] == 37.5
+    assert width["data"][0][1] == 25.0
+    assert curves(drawn["Slots"])["planned"] == [[(BEGAN + 2) * 1000, 2.0]]
+    assert curves(drawn["Slots"])["observed"] == [[(BEGAN + 2) * 1000, 2.0]]
+
+
+def test_now_says_that_a_query_failed_and_why(shown: Shown) -> None:
+    found = read_page(now.sections(shown))
+    assert found.tiles["State"][0] == "failed"
+    assert "The query failed. ValueError: plain" in found.text
+    assert found.tiles["Input"] == ("50 rows/s", "expected 50 rows/s within 4 s")
+    assert found.tiles["Slots"][1] == "3 planned, 3 requested, 2 observed"
+
+
+def test_now_says_when_a_query_is_silent_or_over_its_trigger(tmp_path: Path) -> None:
+    events = [*steady(2), batch(2, seconds=3.0)]
+    found = read_page(now.sections(shown_of(tmp_path, events, after_seconds=90.0)))
+    assert found.tiles["State"][0] == "silent"
+    assert "Nothing was heard of the query for 1 min 30 s." in found.text
+    assert found.tiles["Batch time"] == ("3 s", "150 % of the trigger (2 s)")
+    assert ("class", "value bad") in found.attributes
+
+
+def test_topology_adds_up_what_operators_did(shown: Shown) -> None:
+    found = read_page(topology.sections(shown))
+    first, second = found.rows("operator", "kind", "component", "runs in")
+    # 0.6 busy seconds a batch in two tasks of two seconds each; six rows failed in the first.
+    assert first == ["plain", "map", "plain", "Python", "2", "50", "49.2", "15 %", "400 ms",
+                     "1.33", "6"]  # fmt: skip
+    assert second[:4] == ["source of plain", "source", "source of plain", "JVM"]
+    assert "svg" in found.tags
+    assert ("aria-label", "Topology") in found.attributes
+
+
+def test_topology_without_a_plan_shows_what_was_measured(tmp_path: Path) -> None:
+    found = read_page(topology.sections(shown_of(tmp_path, [batch(0), batch(1)])))
+    names = [row[:2] for row in found.rows("operator", "kind")]
+    assert names == [["look_up", "operator"], ["sensors", "source"]]
+
+
+def test_decisions_say_what_was_expected_and_what_came(shown: Shown) -> None:
+    found = read_page(decisions.sections(shown))
+    assert found.tiles["In force"] == ("2 slots", "since batch 1")
+    assert found.tiles["Demand"][0] == "1.7 slots"
+    assert found.tiles["Held by"][0] == "plain"
+    assert found.tiles["Decisions"] == ("1", "0 changed the slots")
+    (row,) = found.rows("time (UTC)", "after batch")
+    assert row == [
+        "2023-11-14 22:13:22", "0", "2", "decided: plainplain", "1.7",
+        "batches took 25 % of the trigger", "200 rows in 4 s",
+        "200 rows came (forecast +0 %); batches took 25 % of the trigger",
+    ]  # fmt: skip
+    changes = found.rows("time (UTC)", "batch", "of", "what and why")
+    assert [row[2] for row in changes] == ["control", "plan", "limit", "slots"]
+    assert "Control: at most 4 slots, asked by plain" in found.text
+    assert "not adopted; now 1 s of a slot per batch, else 500 ms" in found.text
+
+
+def test_decisions_count_changes_of_slots_and_what_is_left_out(tmp_path: Path) -> None:
+    made = [
+        (BEGAN + 2 + n, e.DecisionMade(n, Decision(1 + n % 2, f"reason {n}"))) for n in range(70)
+    ]
+    sections = decisions.sections(shown_of(tmp_path, [batch(0), *made]))
+    found = read_page(sections)
+    assert found.tiles["Decisions"] == ("70", "69 changed the slots")
+    rows = found.rows("time (UTC)", "after batch")
+    assert len(rows) == 60
+    assert rows[0][2] == "1 → 2"
+    assert rows[0][3] == "reason 69"
+    assert [each.about for each in sections if each.title == "What was decided"] == [
+        "10 older ones are in the journal."
+    ]
+
+
+def test_placement_tells_hot_keys_owners_and_moves(shown: Shown) -> None:
+    sections = placement.sections(shown)
+    found, drawn = read_page(sections), charts(sections)
+    assert found.rows("key") == [
+        ["sensor 7", "40 %", "15 ms"], ["other", "10 %", "–"],
+    ]  # fmt: skip
+    assert drawn["Hottest keys of plain"].options["series"][0]["data"] == [40.0, 10.0]
+    owners = drawn["Key groups of plain"].options["series"][0]["data"]
+    assert [cell[2] for cell in owners] == [0, 1, 0, 1]
+    assert drawn["Key groups of plain"].about.startswith("4 key groups on 2 tasks")
+    balance = curves(drawn["Task balance"])["plain"]
+    assert [point[1] for point in balance] == [1.33333] * 4
+    what = [row[3] for row in found.rows("time (UTC)", "batch", "of", "what", "why")]
+    assert what == [
+        "1 hot key split over all tasks", "1 key group moved, live plain",
+        "placed least loaded plain",
+    ]  # fmt: skip
+
+
+def test_windows_tell_what_is_open_kept_and_late(shown: Shown) -> None:
+    sections = windows.sections(shown)
+    found = read_page(sections)
+    assert {name: value for name, (value, _) in found.tiles.items()} == {
+        "Watermark": "2023-11-14 22:13:16",
+        "Behind the clock": "12 s",
+        "Open windows": "5",
+        "Closed windows": "3",
+        "Partial results": "4 kB",
+        "Late rows": "4",
+    }
+    assert found.rows("operator", "open")[0] == [
+        "plain", "5", "2023-11-14 22:13:20", "2", "40", "4 kB", "30 s", "3", "12",
+        "2023-11-14 22:13:30",
+    ]  # fmt: skip
+    assert found.rows("operator", "plan")[0] == [
+        "plain", "flat plain", "plan: plain", "0",
+    ]  # fmt: skip
+    assert found.rows("operator", "rows") == [["plain", "4"]]
+    behind = curves(charts(sections)["Watermark behind the clock"])["behind"]
+    assert [point[1] for point in behind] == [12.0] * 4
+
+
+def test_preference_draws_the_newest_skyline_and_the_two_stages(shown: Shown) -> None:
+    sections = preference.sections(shown)
+    found, drawn = read_page(sections), charts(sections)
+    assert found.rows("group") == [
+        ["sensor 7", "1", "4"], ["sensor 7", "2", "3"],
+    ]  # fmt: skip
+    assert curves(drawn["The newest skyline of plain"]) == {"sensor 7": [[1.0, 4.0], [2.0, 3.0]]}
+    assert "2023-11-14 22:13:20 to 2023-11-14 22:13:30 UTC, 2 rows" in (
+        drawn["The newest skyline of plain"].about
+    )
+    parts = curves(drawn["Parts a pane is split in (plain)"])
+    assert [point[1] for points in parts.values() for point in points] == [1.5, 0.5]
+    assert curves(drawn["Threshold at which a part ends (plain)"])["threshold"][0][1] == 100.0
+    stages = curves(drawn["Utilisation of the two stages (plain)"])
+    assert [points[0][1] for points in stages.values()] == [0.8, 0.7]
+    formed = curves(drawn["Tasks that form windows (plain)"])
+    assert [points[0][1] for points in formed.values()] == [3.0, 1.0]
+
+
+def test_moments_of_a_skyline_are_told_as_moments(tmp_path: Path) -> None:
+    seen = SkylineSeen(0, "newest", BEGAN, BEGAN + 10, "ts", "heat", (BEGAN,), (9.0,), 1,
+                       x_is_maximized=True, x_is_time=True)  # fmt: skip
+    sections = preference.sections(shown_of(tmp_path, [batch(0), (BEGAN + 2, seen)]))
+    assert read_page(sections).rows("group", "ts", "heat")[0] == [
+        "all rows", "2023-11-14 22:13:20", "9",
+    ]  # fmt: skip
+    options = charts(sections)["The newest skyline of newest"].options
+    assert options["xAxis"]["type"] == "time"
+    assert options["series"][0]["data"] == [[BEGAN * 1000, 9.0]]
+
+
+def test_faults_tell_letters_faults_restarts_and_what_was_shed(tmp_path: Path) -> None:
+    again = [(BEGAN + 20, started()), (BEGAN + 21, e.QueryStopped("asked"))]
+    found = read_page(faults.sections(shown_of(tmp_path, [*eventful(), *again])))
+    assert {name: value for name, (value, _) in found.tiles.items()} == {
+        "Dead letters": "6",
+        "Faults": "2",
+        "Restarts": "1",
+        "Executors lost": "0",
+        "Late rows": "4",
+        "Batches run twice": "1",
+    }
+    assert found.rows("operator", "error") == [["plain", "ValueError plain", "6"]]
+    assert found.rows("source", "why") == [["source of plain", "shed: plain", "9"]]
+    starts = found.rows("time (UTC)", "Penstock")
+    assert starts[0] == ["2023-11-14 22:13:40", "0.1.0", "4", "ValueError: plain"]
+
+
+def test_faults_tell_of_lines_that_cannot_be_read(tmp_path: Path) -> None:
+    journal = write_journal(tmp_path / "journal", [batch(0)])
+    with next(journal.iterdir()).open("a") as segment:
+        segment.write(f"{EVIL}\n")
+    history = JournalHistory(journal)
+    history.refresh()
+    history.close()
+    query = history.queries[0]
+    page = faults.sections(Shown(query, "run", 0.0, BEGAN + 9, BEGAN + 9))
+    found = read_page(page)
+    assert "1 lines of the journal can't be read. The newest is line 2" in found.text
+    assert "img" not in found.tags
+
+
+def test_compare_lays_runs_side_by_side(tmp_path: Path) -> None:
+    one = shown_of(tmp_path / "one", steady(5))
+    other = shown_of(tmp_path / "two", steady(3))
+    sections = compare.sections([one, other])
+    rows = {row[0]: row[1:] for row in read_page(sections).rows("", "run", "run")}
+    assert rows["batches"] == ["5", "3"]
+    assert rows["rows"] == ["500", "300"]
+    assert rows["slots, mean"] == ["2", "2"]
+    drawn = charts(sections)
+    # Each begins when its own first batch began: seconds, not moments.
+    assert [point[0] for point in curves(drawn["Slots used"])["run"]] == [2.0, 4.0, 6.0]
+    assert drawn["Batch time"].options["xAxis"]["type"] == "value"
+
+
+def test_compare_of_one_run_says_how_to_have_more(shown: Shown) -> None:
+    found = read_page(compare.sections([shown]))
+    assert "There is one run only. Start the dashboard with several" in found.text
+
+
+@pytest.mark.parametrize(
+    ("page", "says"),
+    [
+        ("Now", "No micro-batch has ended yet."),
+        ("Topology", "The journal does not tell the operators yet."),
+        ("Decisions", "No decision has been made yet."),
+        ("Placement", "No micro-batch has ended yet."),
+        ("Windows", "This query has no windows and no watermark."),
+        ("Preference", "This query has no skyline and no top dominant rows."),
+        ("Faults", "No row failed."),
+    ],
+)
+def test_an_empty_journal_has_a_helpful_word_on_every_page(
+    tmp_path: Path, page: str, says: str
+) -> None:
+    shown = shown_of(tmp_path, [])
+    sections = next(make for each, make in PAGES.items() if each.title == page)
+    assert says in read_page(sections(shown)).text
+
+
+def test_a_time_without_batches_says_to_choose_a_longer_one(tmp_path: Path) -> None:
+    quiet = (BEGAN + 4_000, e.FaultSeen(None, "a fault", "later"))
+    shown = shown_of(tmp_path, [batch(0), quiet], chosen="5m")
+    assert "Choose a longer one at the top." in read_page(now.sections(shown)).text
