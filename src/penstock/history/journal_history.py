@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
 from itertools import islice
-from math import inf, isnan
+from math import inf, isnan, nan
 from pathlib import Path
 from typing import Any
 
 from penstock.errors import PenstockError
 from penstock.history.query_history import QueryHistory, handlers_of
 from penstock.history.quick_lines import quick
-from penstock.journal.events import QueryStarted
+from penstock.journal.events import CorruptLine, QueryStarted
 from penstock.journal.location import journal_of
 from penstock.journal.reader import Cursor, LineFollower, RawLine, raw_lines
 from penstock.journal.segments import segment_numbers, segment_path
@@ -83,7 +84,7 @@ class JournalHistory:
         except PenstockError as error:
             self.problem = str(error)
             return False
-        self.problem = None
+        self.problem = self._refused
         before = self.revision
         try:
             while chunk := list(islice(lines, _LINES_AT_ONCE)):
@@ -92,6 +93,7 @@ class JournalHistory:
                 if stop():
                     break
                 time.sleep(0)
+            self.problem = self._refused
         except (PenstockError, OSError) as error:
             self.problem = str(error)
         self.share_read = 1.0
@@ -106,6 +108,7 @@ class JournalHistory:
         self._queries = {"": QueryHistory()}
         self._handlers: dict[str, dict[type, Any]] = {"": handlers_of(self._queries[""])}
         self._begun_anew = 0
+        self._refused: str | None = None
         self._bytes_read = 0
         self._bytes = 1
 
@@ -132,9 +135,16 @@ class JournalHistory:
             self._begun_anew = begun
         for line in lines:
             self._bytes_read += len(line.text)
-            told = quick(line)
-            if told.body is not None and self._is_wanted(told.at_seconds, told.body):
-                self._dispatch(told.at_seconds, told.body)
+            try:
+                told = quick(line)
+                if told.body is not None and self._is_wanted(told.at_seconds, told.body):
+                    self._dispatch(told.at_seconds, told.body)
+            except PenstockError as error:
+                self._refused = str(error)
+            except (OverflowError, struct.error) as error:
+                # A number that nobody could have measured, too large for a table.
+                corrupt = CorruptLine(str(line.path), line.number, str(error), "")
+                self._queries[""].faults.corrupt(nan, corrupt)
         self.revision += len(lines)
         self.share_read = min(1.0, self._bytes_read / self._bytes)
 

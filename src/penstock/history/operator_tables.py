@@ -41,7 +41,9 @@ class OperatorTables:
         return list(self._names)
 
     def append(self, ended: float, span: float, operators: Sequence[OperatorNumbers]) -> None:
-        """Take in what the operators did in one batch."""
+        """Take in what the operators did in one batch; some logs tell of none."""
+        if not operators:
+            return
         if len(operators) > MOST_OPERATORS:
             operators = operators[:MOST_OPERATORS]
         if [each.name for each in operators] != self._names:
