@@ -57,7 +57,7 @@ def test_what_is_written_is_read(
 
 def test_without_a_file_nothing_is_asked_for(tmp_path: Path) -> None:
     assert read_control(tmp_path) is None
-    assert WatchedControl(tmp_path).news() is None
+    assert WatchedControl(tmp_path).news() == ()
 
 
 def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -136,16 +136,37 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 def test_a_control_is_news_once_and_so_is_a_broken_one_and_its_end(tmp_path: Path) -> None:
     watched = WatchedControl(tmp_path)
     write_control(tmp_path, Control(max_slots=4), by="me", clock=lambda: 1.0)
-    assert watched.news() == AskedControl(Control(max_slots=4), "me", 1.0)
-    assert watched.news() is None
+    assert watched.news() == (AskedControl(Control(max_slots=4), "me", 1.0),)
+    assert watched.news() == ()
     write_control(tmp_path, Control(max_slots=4), by="you", clock=lambda: 2.0)
-    assert watched.news() == AskedControl(Control(max_slots=4), "you", 2.0)
+    assert watched.news() == (AskedControl(Control(max_slots=4), "you", 2.0),)
     (tmp_path / FILE_NAME).write_text("{")
     with pytest.raises(ConfigurationError):
         watched.news()
-    assert watched.news() is None
+    assert watched.news() == ()
     (tmp_path / FILE_NAME).unlink()
-    ended = watched.news()
+    (ended,) = watched.news()
     assert ended is not None
     assert ended.control == Control()
-    assert watched.news() is None
+    assert watched.news() == ()
+
+
+def test_what_was_asked_between_two_looks_is_not_forgotten(tmp_path: Path) -> None:
+    watched = WatchedControl(tmp_path)
+    write_control(tmp_path, Control(max_slots=9), by="me", clock=lambda: 1.0)
+    assert [each.at_seconds for each in watched.news()] == [1.0]
+    for number in range(2, 5):
+        write_control(tmp_path, Control(forced_slots=number), by="me", clock=lambda n=number: n)
+    news = watched.news()
+    assert [each.control.forced_slots for each in news] == [2, 3, 4]
+    assert watched.news() == ()
+
+
+def test_a_first_look_finds_what_holds_alone(tmp_path: Path) -> None:
+    for number in range(1, 30):
+        write_control(
+            tmp_path, Control(forced_slots=number), by="x" * 300, clock=lambda n=number: n
+        )
+    (holds,) = WatchedControl(tmp_path).news()
+    assert holds.control == Control(forced_slots=29)
+    assert (tmp_path / FILE_NAME).stat().st_size <= MOST_BYTES

@@ -27,15 +27,17 @@ class TakingControl:
         One that is broken is journaled and changes nothing.
         """
         try:
-            asked = self._watched.news() if self._watched is not None else None
+            news = self._watched.news() if self._watched is not None else ()
         except ConfigurationError as error:
             _log.warning("what is asked of the query can't be read, and is left: %s", error)
             self._write(FaultSeen(batch_id, "control can't be read", str(error)))
             return False
-        if asked is None:
+        for overtaken in news[:-1]:
+            self._write(_taken(batch_id, overtaken, "overtaken by what was asked next"))
+        if not news:
             return False
-        self.control = asked.control
-        self._write(_taken(batch_id, asked, when))
+        self.control = news[-1].control
+        self._write(_taken(batch_id, news[-1], when))
         return True
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import stat
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
@@ -21,7 +22,11 @@ FILE_NAME = "control.json"
 SCHEMA_VERSION = 1
 MOST_BYTES = 4_096
 MOST_LETTERS = 200
-_FIELDS = ("v", "paused", "min_slots", "max_slots", "forced_slots", "by", "at")
+_SHORT_LETTERS = 60
+MOST_EARLIER = 8
+_ASKED = ("paused", "min_slots", "max_slots", "forced_slots", "by", "at")
+_FIELDS = ("v", *_ASKED)
+_EARLIER = "earlier"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,8 @@ def write_control(
     """Ask something of the query whose journal is in a directory; it is taken up within a second.
 
     ``by`` says who asks, for the journal. ``Control()`` gives the policy the say again. The file is
-    written aside and renamed, so that a query never meets half of it.
+    written aside and renamed, so that a query never meets half of it. What was asked just before
+    stays in it for a while: a query that had no time to look journals that, too.
 
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     write_control(directory, Control(max_slots=4), by="the dashboard", clock=lambda: 12.5)
@@ -61,7 +67,34 @@ by='the dashboard', at_seconds=12.5)
             "directory of a query's journal."
         )
     said = " ".join(by.split())[:MOST_LETTERS]
-    document = {"v": SCHEMA_VERSION, **asdict(control), "by": said, "at": clock()}
+    with _one_at_a_time(directory):
+        document = {"v": SCHEMA_VERSION, **asdict(control), "by": said, "at": clock()}
+        _write(directory, {**document, _EARLIER: _asked_before(directory)})
+
+
+@contextlib.contextmanager
+def _one_at_a_time(directory: Path) -> Iterator[None]:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):  # this file system has no locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _asked_before(directory: Path) -> list[dict[str, object]]:
+    try:
+        asked = _all_parsed(_content(directory / FILE_NAME))
+    except (OSError, ValueError, ConfigurationError):
+        return []
+    return [
+        {**asdict(each.control), "by": each.by[:_SHORT_LETTERS], "at": each.at_seconds}
+        for each in asked[-MOST_EARLIER:]
+    ]
+
+
+def _write(directory: Path, document: Mapping[str, object]) -> None:
     descriptor, aside = tempfile.mkstemp(prefix=".control-", dir=directory)
     try:
         with open(descriptor, "w", encoding="utf-8") as file:
@@ -78,11 +111,17 @@ def read_control(journal_dir: str | Path) -> AskedControl | None:
 
     A file that is no control is a ConfigurationError that says what is wrong with it.
     """
-    path = Path(journal_dir) / FILE_NAME
+    asked = _all_asked(Path(journal_dir))
+    return asked[-1] if asked else None
+
+
+def _all_asked(directory: Path) -> tuple[AskedControl, ...]:
+    """Return what is asked for, last, after what was asked just before."""
+    path = directory / FILE_NAME
     try:
-        return _parsed(_content(path))
+        return _all_parsed(_content(path))
     except FileNotFoundError:
-        return None
+        return ()
     except (OSError, ValueError, ConfigurationError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise ConfigurationError(
@@ -96,17 +135,23 @@ class WatchedControl:
     def __init__(self, journal_dir: str | Path) -> None:
         self._directory = Path(journal_dir)
         self._known: tuple[int, ...] | None = None
+        self._last: AskedControl | None = None
 
-    def news(self) -> AskedControl | None:
-        """Return what is asked for if that is new since the last look; None if it is not.
+    def news(self) -> tuple[AskedControl, ...]:
+        """Return what was asked for since the last look, the last of which holds; often nothing.
 
-        A file that was deleted asks for nothing. One that is broken is a ConfigurationError, once.
+        The first look finds what holds alone. A file that was deleted asks for nothing. One that is
+        broken is a ConfigurationError, once.
         """
         found = self._identity()
         if found == self._known:
-            return None
+            return ()
         self._known = found
-        return read_control(self._directory) or NOTHING_ASKED
+        asked = _all_asked(self._directory) or (NOTHING_ASKED,)
+        last, self._last = self._last, asked[-1]
+        if last is None:
+            return asked[-1:]
+        return tuple(each for each in asked[:-1] if each.at_seconds > last.at_seconds) + asked[-1:]
 
     def _identity(self) -> tuple[int, ...] | None:
         try:
@@ -128,7 +173,7 @@ def _content(path: Path) -> bytes:
     return content
 
 
-def _parsed(content: bytes) -> AskedControl:
+def _all_parsed(content: bytes) -> tuple[AskedControl, ...]:
     try:
         raw = json.loads(content.decode())
     except UnicodeDecodeError:
@@ -140,8 +185,17 @@ def _parsed(content: bytes) -> AskedControl:
     version = raw.get("v")
     if type(version) is not int or version != SCHEMA_VERSION:
         raise ValueError(f"its version 'v' is {version!r:.40}, and this Penstock reads 1")
-    if set(raw) != set(_FIELDS):
-        odd = sorted(set(raw) ^ set(_FIELDS))[0]
+    earlier = raw.pop(_EARLIER, [])
+    if not isinstance(earlier, list):
+        raise ValueError(f"'{_EARLIER}' is not a list")
+    return (*(_parsed(each, _ASKED) for each in earlier), _parsed(raw, _FIELDS))
+
+
+def _parsed(raw: object, fields: tuple[str, ...]) -> AskedControl:
+    if not isinstance(raw, dict):
+        raise ValueError("what was asked is not a JSON object")
+    if set(raw) != set(fields):
+        odd = sorted(set(raw) ^ set(fields))[0]
         raise ValueError(f"'{odd:.40}' is {'unknown' if odd in raw else 'missing'}")
     control: Control = decode(Control, raw)
     by: str = decode(str, raw["by"])
