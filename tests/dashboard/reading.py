@@ -53,7 +53,7 @@ class _Reader(HTMLParser):
             self._label = data
             self.found.tiles[data] = ("", "")
         elif self._path[-1:] == ["dd"]:
-            value, about = self.found.tiles[self._label]
+            value, about = self.found.tiles.get(self._label, ("", ""))
             self.found.tiles[self._label] = (value, data) if value else (data, about)
 
     def handle_endtag(self, tag: str) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
+from hashlib import sha256
 from http.cookies import SimpleCookie
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from penstock.errors import ConfigurationError
 
@@ -50,15 +51,17 @@ class Guard:
     """Lets a request through, or a web socket, or answers it itself.
 
     The name in ``Host`` must be one the dashboard was given, or a page of another site could have
-    its own name point to this machine and read along. A web socket must come from a page of the
-    dashboard's own. The token comes once, as ``?token=``, and then as a cookie that scripts can't
-    read and other sites can't send.
+    its own name point to this machine and read along. What a page asks for, it must be a page of
+    the dashboard's own. The token comes once, as ``?token=``, and then as a cookie that scripts
+    can't read and other sites can't send.
     """
 
     def __init__(self, app: App, hosts: tuple[str, ...], token: str | None) -> None:
         self._app = app
         self._hosts = frozenset(hosts)
         self._token = token
+        # A token may have letters that a cookie can't, and other servers of this machine get it too.
+        self._pass = sha256(f"penstock dashboard {token}".encode()).hexdigest()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -70,26 +73,28 @@ class Guard:
         if "*" not in self._hosts and host not in self._hosts:
             await _refuse(scope, receive, send, 421, b"This dashboard has another name.")
             return
-        if scope["type"] == "websocket" and not self._is_own_page(headers):
+        if not self._is_own_page(headers):
             await _refuse(scope, receive, send, 403, b"Only pages of this dashboard may ask.")
             return
-        if self._token is None or self._has_cookie(headers):
+        if self._token is None:
             await self._app(scope, receive, _with_headers(send))
             return
-        await self._ask_for_token(scope, receive, send)
-
-    async def _ask_for_token(self, scope: Scope, receive: Receive, send: Send) -> None:
         given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0]
-        if scope["type"] == "http" and given and self._is_token(given):
-            cookie = f"{COOKIE}={given}; Path=/; HttpOnly; SameSite=Strict"
-            # On the same page, without the token: an address is remembered, and read by others.
-            where = scope.get("path", "/") or "/"
-            where = where if where.startswith("/") and not where.startswith("//") else "/"
-            reply = [(b"set-cookie", cookie.encode("latin-1")), (b"location", where.encode())]
-            await _reply(send, 303, b"", reply)
-            return
-        said = b"That was not the right one." if given else b"Whoever started it has the token."
-        await _refuse(scope, receive, send, 401, _ENTER % said)
+        if scope["type"] == "http" and self._is_token(given):
+            await self._let_in(scope, send)
+        elif self._has_cookie(headers):
+            await self._app(scope, receive, _with_headers(send))
+        else:
+            said = b"That was not the right one." if given else b"Whoever started it has the token."
+            await _refuse(scope, receive, send, 401, _ENTER % said)
+
+    async def _let_in(self, scope: Scope, send: Send) -> None:
+        cookie = f"{COOKIE}={self._pass}; Path=/; HttpOnly; SameSite=Strict"
+        # On the same page, without the token: an address is remembered, and read by others.
+        where = quote(scope.get("path", "/") or "/")
+        where = where if where.startswith("/") and not where.startswith("//") else "/"
+        reply = [(b"set-cookie", cookie.encode()), (b"location", where.encode())]
+        await _reply(send, 303, b"", reply)
 
     def _is_token(self, given: str) -> bool:
         assert self._token is not None
@@ -101,14 +106,17 @@ class Guard:
             cookies.load(headers.get(b"cookie", b"").decode("latin-1"))
         except Exception:  # whatever a stranger sends
             return False
-        return COOKIE in cookies and self._is_token(cookies[COOKIE].value)
+        if COOKIE not in cookies:
+            return False
+        return secrets.compare_digest(cookies[COOKIE].value.encode(), self._pass.encode())
 
     def _is_own_page(self, headers: dict[bytes, bytes]) -> bool:
         origin = headers.get(b"origin")
         if origin is None:  # no browser: nobody's page
             return True
         own = headers.get(b"host", b"").decode("latin-1")
-        return urlsplit(origin.decode("latin-1")).netloc == own
+        _, _, place = origin.decode("latin-1").partition("://")
+        return place == own
 
 
 def _name_of(host: str) -> str:

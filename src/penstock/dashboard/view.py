@@ -54,4 +54,5 @@ class View:
 
 
 def _number(text: str, below: int) -> int:
-    return int(text) if text.isascii() and text.isdigit() and int(text[:9]) < below else 0
+    is_number = text.isascii() and text.isdigit() and len(text) < 10
+    return int(text) if is_number and int(text) < below else 0

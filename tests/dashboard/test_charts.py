@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import json
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.dashboard.charts import Line, Points, bars, heat, lines, scatter
+
+
+def test_a_gap_stays_a_gap_and_times_become_milliseconds() -> None:
+    options = lines([Line("rows", [1.0, 2.0, 3.0, nan], [5.0, nan, inf, 1.0])], "rows")
+    assert options["series"][0]["data"] == [[1000, 5.0], [2000, None], [3000, None], [None, 1.0]]
+    assert options["xAxis"]["type"] == "time"
+    assert options["yAxis"]["name"] == "rows"
+
+
+def test_a_band_is_drawn_from_its_low_side_up() -> None:
+    line = Line("f", [1.0], [5.0], low=[3.0], high=[9.0])
+    low, width, curve = lines([line], "rows", is_time=False)["series"]
+    assert low["data"] == [[1.0, 3.0]]
+    assert width["data"] == [[1.0, 6.0]]
+    assert low["stack"] == width["stack"]
+    assert curve["data"] == [[1.0, 5.0]]
+    assert "stack" not in curve
+
+
+def test_curves_that_change_at_once_are_steps() -> None:
+    step, smooth = lines([Line("a", [1], [1], is_step=True), Line("b", [1], [1])], "x")["series"]
+    assert step["step"] == "end"
+    assert "step" not in smooth
+
+
+def test_times_and_values_must_be_as_many() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        lines([Line("a", [1.0, 2.0], [1.0])], "rows")
+
+
+def test_key_groups_lie_in_rows_by_number() -> None:
+    data = heat([3, 0, 2], columns=2)["series"][0]["data"]
+    assert data == [[0, 0, 3], [1, 0, 0], [0, 1, 2]]
+
+
+def test_long_names_are_cut() -> None:
+    options = bars(["k" * 100], [1.0], "%")
+    assert options["yAxis"]["data"] == ["k" * 39 + "…"]
+
+
+numbers = st.lists(st.floats(), max_size=6)
+names = st.text(max_size=60)
+
+
+@given(names, numbers)
+def test_whatever_is_drawn_is_plain_json(name: str, values: list[float]) -> None:
+    made: list[dict[str, Any]] = [
+        lines([Line(name, values, values, low=values, high=values)], name),
+        lines([Line(name, np.array(values), np.array(values))], name, is_time=False),
+        bars([name] * len(values), values, name),
+        scatter([Points(name, values, values)], name, name),
+        scatter([Points(name, values, values)], name, name, x_is_time=True, y_is_time=True),
+        heat([0, 1, 500]),
+    ]
+    for options in made:
+        assert json.loads(json.dumps(options, allow_nan=False)) == options
