@@ -18,7 +18,7 @@ from documentation.shell_lines import check_shell
 # These run queries for longer than a quick test may take.
 LONG = {DOCS / "guide.md", DOCS / "tutorial.md"}
 # Blocks that need Kafka, YARN, Kubernetes or a cluster. Each says why, and they stay few.
-MOST_NOT_RUN = 12
+MOST_NOT_RUN = 8
 
 CHECKED = {"python", "sh", "json", "yaml", "toml", "dockerfile", "text"}
 DOCKER = {"FROM", "USER", "COPY", "RUN", "ENV", "WORKDIR", "CMD", "ENTRYPOINT", "EXPOSE"}
