@@ -8,7 +8,7 @@ from penstock.drawing.figure import Figure
 from penstock.drawing.svg import COLOURS, NARROW_HEIGHT, NARROW_WIDTH, svg
 from penstock.topology.explain_svg import safe
 
-_LONG_LETTERS = 30
+_LONG_LETTERS = 20
 STYLE = """
 :root { color-scheme: light dark; --fg: #1b1f24; --bg: #ffffff; --soft: #57606a; --line: #d8dee4;
   --box: #f6f8fa; --best: #ddf4e4; --bad: #cf222e; --k0: #0969da; --k1: #cf5b00; --k2: #1a7f37;

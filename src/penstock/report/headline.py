@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import tzinfo
+from functools import partial
 from math import inf, isfinite
 
 import numpy as np
 
 from penstock.history.query_history import QueryHistory
 from penstock.history.summary import Summary, summary_of
-from penstock.report.words import clock, counted, day_and_clock, duration, figure, share
+from penstock.report.words import (
+    clock,
+    clock_on_day,
+    counted,
+    day_and_clock,
+    duration,
+    figure,
+    share,
+)
+
+_LONG_SECONDS = 20 * 3_600.0
 
 
 def time_of(query: QueryHistory) -> tuple[float | None, float | None]:
@@ -23,12 +34,21 @@ def time_of(query: QueryHistory) -> tuple[float | None, float | None]:
     return (began if isfinite(began) else None, ended if isfinite(ended) else None)
 
 
+def clock_for(query: QueryHistory, zone: tzinfo) -> Callable[[float], str]:
+    """Return how moments of a run are written: with the date where the time of day won't do."""
+    began, ended = time_of(query)
+    is_long = began is not None and ended is not None and ended - began > _LONG_SECONDS
+    return partial(clock_on_day if is_long else clock, zone=zone)
+
+
 def ending_of(query: QueryHistory, zone: tzinfo) -> str:
     """Say how a run ended."""
     told = query.stopped
     if told is None:
         _, last = time_of(query)
-        when = "" if last is None else f"; the last word from it is of {clock(last, zone)}"
+        when = (
+            "" if last is None else f"; the last word from it is of {clock_for(query, zone)(last)}"
+        )
         return f"Nothing says that it has ended{when}."
     if told.error:
         return f"It ended with an error: {told.error.rstrip('.')}."
@@ -105,7 +125,7 @@ def _waited(query: QueryHistory, zone: tzinfo) -> str:
     if not waiting[most]:
         return "No rows were left waiting by any batch."
     known = waiting[~np.isnan(waiting)]
-    when = clock(float(query.batches.column("at")[most]), zone)
+    when = clock_for(query, zone)(float(query.batches.column("at")[most]))
     left = f"{counted(known[-1], 'row')} {'still waited' if known[-1] else 'waited'} at the end"
     return f"At most {counted(float(waiting[most]), 'row')} waited, at {when}; {left}."
 

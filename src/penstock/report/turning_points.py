@@ -9,9 +9,9 @@ from math import isfinite
 import numpy as np
 
 from penstock.history.query_history import QueryHistory
-from penstock.report.headline import ending_of
+from penstock.report.headline import clock_for, ending_of
 from penstock.report.story import Chapter, Moment, Table
-from penstock.report.words import clock, counted, duration, figure
+from penstock.report.words import counted, duration, figure
 
 MOST_MOMENTS = 60
 _BURST = 1.5
@@ -28,7 +28,8 @@ def turning_points_chapter(query: QueryHistory, zone: tzinfo) -> Chapter | None:
     note = (
         f"and {counted(left, 'more moment')}; the chapter of faults has the newest." if left else ""
     )
-    rows = [(clock(each.at_seconds, zone), each.kind, each.what) for each in shown]
+    when = clock_for(query, zone)
+    rows = [(when(each.at_seconds), each.kind, each.what) for each in shown]
     said = "What happened, in its order."
     table = Table(
         ("when", "what", "how it was"), rows, ("what", "how it was"), note, over_time=True

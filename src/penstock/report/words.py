@@ -96,6 +96,19 @@ def clock(at_seconds: float, zone: tzinfo) -> str:
     return f"{local(at_seconds, zone):%H:%M:%S}"
 
 
+def clock_on_day(at_seconds: float, zone: tzinfo) -> str:
+    """Write the time of day of a moment in a run of several days.
+
+    >>> from datetime import UTC
+    >>> clock_on_day(90_061.0, UTC)
+    '2 Jan, 01:01:01'
+    """
+    if not isfinite(at_seconds):
+        return "at an unknown time"
+    moment = local(at_seconds, zone)
+    return f"{moment.day} {moment:%b, %H:%M:%S}"
+
+
 def day_and_clock(at_seconds: float, zone: tzinfo) -> str:
     """Write a moment with its date.
 

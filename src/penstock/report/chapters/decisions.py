@@ -6,8 +6,9 @@ from datetime import tzinfo
 
 from penstock.history.decisions_seen import Made, Outcome
 from penstock.history.query_history import QueryHistory
+from penstock.report.headline import clock_for
 from penstock.report.story import Chapter, Table
-from penstock.report.words import clock, counted, figure, share
+from penstock.report.words import counted, figure, share
 
 MOST_DECISIONS = 100
 MOST_CHANGES = 50
@@ -38,7 +39,8 @@ def decisions_chapter(query: QueryHistory, zone: tzinfo) -> Chapter | None:
         tables.append(Table(columns, rows, ("why",), note, over_time=True))
     others = [each for each in seen.changes if each.kind != "slots"][-MOST_CHANGES:]
     if others:
-        rows = [(clock(each.at_seconds, zone), each.kind, each.reason) for each in others]
+        when = clock_for(query, zone)
+        rows = [(when(each.at_seconds), each.kind, each.reason) for each in others]
         tables.append(
             Table(
                 ("when", "what", "why"),
@@ -57,7 +59,7 @@ def _row(query: QueryHistory, made: Made, zone: tzinfo) -> tuple[str, ...]:
     before = "" if made.slots_before is None else f"{made.slots_before} → "
     held = f" (held by {', '.join(decision.held_by)})" if decision.held_by else ""
     return (
-        clock(made.at_seconds, zone),
+        clock_for(query, zone)(made.at_seconds),
         f"{before}{decision.slots}",
         f"{decision.reason}{held}",
         figure(found.expected_rows),

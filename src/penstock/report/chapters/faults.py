@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import tzinfo
 
 from penstock.history.query_history import QueryHistory
+from penstock.report.headline import clock_for
 from penstock.report.story import Chapter, Table
-from penstock.report.words import clock, counted, day_and_clock
+from penstock.report.words import counted, day_and_clock
 
 MOST_FAULTS = 50
 MOST_REASONS = 50
@@ -48,8 +49,9 @@ def _tables(query: QueryHistory, zone: tzinfo) -> list[Table]:
         tables.append(Table(("source", "why", "rows"), rows, ("why",), title="Rows that were shed"))
     if seen.newest:
         shown = list(seen.newest)[-MOST_FAULTS:]
+        when = clock_for(query, zone)
         rows = [
-            (clock(each.at_seconds, zone), f"{each.count:,}", f"{each.what}: {each.detail}")
+            (when(each.at_seconds), f"{each.count:,}", f"{each.what}: {each.detail}")
             for each in shown
         ]
         tables.append(

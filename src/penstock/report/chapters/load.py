@@ -10,8 +10,9 @@ import numpy as np
 from penstock.drawing.figure import Figure
 from penstock.history.growing_table import Buckets, GrowingTable, Numbers
 from penstock.history.query_history import QueryHistory
+from penstock.report.headline import clock_for
 from penstock.report.story import Chapter
-from penstock.report.words import clock, counted, duration, figure, share
+from penstock.report.words import counted, duration, figure, share
 
 MOST_POINTS = 400
 TIME = "time of day"
@@ -56,7 +57,7 @@ def waiting_chapter(query: QueryHistory, zone: tzinfo) -> Chapter | None:
     most = int(np.nanargmax(waiting))
     if not waiting[most]:
         return Chapter("Rows that waited", "No batch left rows waiting at a source.")
-    when = clock(float(query.batches.column("at")[most]), zone)
+    when = clock_for(query, zone)(float(query.batches.column("at")[most]))
     said = f"After a batch {counted(float(waiting[most]), 'row')} waited at most, at {when}."
     title = "Rows that waited"
     series = {"waiting": seen["waiting"].tolist()}

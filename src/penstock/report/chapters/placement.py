@@ -9,8 +9,9 @@ from penstock.drawing.figure import Figure
 from penstock.history.query_history import QueryHistory
 from penstock.report.chapters.load import MOST_POINTS, TIME
 from penstock.report.chapters.operators import work_of
+from penstock.report.headline import clock_for
 from penstock.report.story import Chapter, Table
-from penstock.report.words import clock, counted, figure, share
+from penstock.report.words import counted, figure, share
 
 MOST_CHANGES = 50
 
@@ -60,8 +61,9 @@ def placement_chapter(query: QueryHistory, zone: tzinfo) -> Chapter | None:
         tables.append(Table(("operator", "key groups", "tasks", "groups of a task"), rows,
                             title="Key groups, at the end"))  # fmt: skip
     if placed.changes:
+        when = clock_for(query, zone)
         rows = [
-            (clock(each.at_seconds, zone), each.operator, f"{each.what}: {each.reason}")
+            (when(each.at_seconds), each.operator, f"{each.what}: {each.reason}")
             for each in list(placed.changes)[-MOST_CHANGES:]
         ]
         columns = ("when", "operator", "what and why")
