@@ -133,12 +133,14 @@ class JournalHistory:
             begun = self._follower.times_begun_anew
             self._begin()
             self._begun_anew = begun
+        is_all = self._since == -inf and self._until == inf
         for line in lines:
             self._bytes_read += len(line.text)
             try:
                 told = quick(line)
-                if told.body is not None and self._is_wanted(told.at_seconds, told.body):
-                    self._dispatch(told.at_seconds, told.body)
+                body = told.body
+                if body is not None and (is_all or self._is_wanted(told.at_seconds, body)):
+                    self._dispatch(told.at_seconds, body)
             except PenstockError as error:
                 self._refused = str(error)
             except (OverflowError, struct.error) as error:

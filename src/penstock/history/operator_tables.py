@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec.structs import astuple
 
 from penstock.history.growing_table import Buckets, GrowingTable, Merge
 from penstock.history.quick_lines import OperatorNumbers
 
 _PER_BATCH = {"at": Merge.LAST, "span": Merge.SUM}
+# In the order of the fields of ``OperatorNumbers``, after its name.
 _PER_OPERATOR = {
     "rows_in": Merge.SUM,
     "rows_out": Merge.SUM,
@@ -50,15 +52,7 @@ class OperatorTables:
             self._begin([each.name for each in operators])
         row = [ended, span]
         for each in operators:
-            row += (
-                each.rows_in,
-                each.rows_out,
-                each.tasks,
-                each.busy_seconds,
-                each.slowest_task_seconds,
-                each.mean_task_seconds,
-                each.failed_rows,
-            )
+            row += astuple(each)[1:]
         self._blocks[-1][1].append(row)
 
     def buckets(self, name: str, since_seconds: float, until_seconds: float, most: int) -> Buckets:
