@@ -76,7 +76,9 @@ def batch(
     at = BEGAN + 2.0 * (number + 1)
     operators = (
         OperatorObservation(source, rows, rows, 0.0, 2, 0.0, 0.0),
-        OperatorObservation(map_name, rows, rows - failed, 0.6, 2, 0.4, 0.3, failed, inputs=(source,)),
+        OperatorObservation(
+            map_name, rows, rows - failed, 0.6, 2, 0.4, 0.3, failed, inputs=(source,)
+        ),
     )
     sources = (SourceObservation(source, rows, waiting),)
     seen = Observation(

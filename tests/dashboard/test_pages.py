@@ -58,7 +58,7 @@ def test_now_tells_the_newest_numbers(tmp_path: Path) -> None:
 def test_now_draws_rates_and_the_band_of_the_forecast(shown: Shown) -> None:
     drawn = charts(now.sections(shown))
     rate = curves(drawn["Input rate and forecast"])["rows in"]
-    assert [point for point in rate] == [[(BEGAN + 2 * n) * 1000, 50.0] for n in (1, 2, 3, 4)]
+    assert rate == [[(BEGAN + 2 * n) * 1000, 50.0] for n in (1, 2, 3, 4)]
     forecast = curves(drawn["Input rate and forecast"])["forecast"]
     # Made after the first batch, of the mean of four seconds: it stands in their middle.
     assert forecast == [[(BEGAN + 4) * 1000, 50.0]]
