@@ -7,7 +7,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export SPARK_LOCAL_IP ?= 127.0.0.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long explore lint bench docs figures clean java
+.PHONY: help demo test test-long explore lint bench docs picture figures clean java chromium
 
 help: ## Show what there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -31,9 +31,21 @@ demo: $(READY) java ## Run the demonstration on local Spark, about a minute and 
 test: $(READY) java lint ## Run linters and the quick suites
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-test-long: $(READY) java ## Run the suites that take longer: faults, clusters, a database
+test-long: $(READY) java chromium ## Run the suites that take longer: faults, clusters, a database, a browser
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[postgres-tests]' || true
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'slow or cluster or postgres'
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'slow or cluster or postgres or browser'
+
+# Debian's own Chromium, not one that Playwright would fetch. Where there is none, the tests say so: on
+# a build machine (CI=true) they then fail, elsewhere they are left out.
+chromium: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser-tests]'
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ]; then as=; elif sudo -n true 2>/dev/null; then as=sudo; else as=no; fi; \
+	  if [ "$$as" != no ] && command -v apt-get >/dev/null; then \
+	    $$as apt-get update -qq && $$as apt-get install -y -qq --no-install-recommends chromium; \
+	  fi; } || true
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+	  echo "There is no Chromium, which the tests of the dashboard need: sudo apt-get install chromium"
 
 explore: $(READY) java ## Run the quick suites on examples that were not tried yet
 	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -q -n 2 --dist loadfile
@@ -50,8 +62,11 @@ bench: $(READY) java ## Measure the engine beside hand-written Spark
 docs: $(READY) ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+picture: $(READY) java chromium ## Take the pictures of the dashboard again, during a real run
+	$(BIN)/python docs/make_dashboard_picture.py
+
 figures: $(READY) ## Draw the figures of the concept pages again
 	$(BIN)/python docs/figures/draw.py
 
 clean: ## Remove what was built, and the virtual environment
-	rm -rf $(VENV) site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse penstock-demo
+	rm -rf $(VENV) site dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse penstock-demo
