@@ -72,7 +72,7 @@ class Look:
     def check(self) -> None:
         """Say what went wrong behind the page, if anything did."""
         errors = [each for each in self.errors if not each.startswith(self.allowed or "\0")]
-        assert not errors
+        assert errors == []
         assert self.elsewhere == []
         assert self.dialogs == []
         assert self.requests > 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from nicegui import ui
 
 from penstock.dashboard.markup import notice
@@ -30,13 +32,11 @@ class ControlForm:
                 ui.label("Ask the query for something")
             with ui.element("div").classes("form"):
                 self._paused = ui.checkbox("Pause scaling", value=asked.paused)
-                self._least = ui.number("Least slots", value=asked.min_slots, min=1, precision=0)
-                self._most = ui.number("Most slots", value=asked.max_slots, min=1, precision=0)
-                self._forced = ui.number(
-                    "Force slots", value=asked.forced_slots, min=1, precision=0
-                )
-                ui.button("Ask", on_click=self._ask)
-                ui.button("Leave it to the policy", on_click=self._leave).props("outline")
+                self._least = _slots("Least slots", asked.min_slots)
+                self._most = _slots("Most slots", asked.max_slots)
+                self._forced = _slots("Force slots", asked.forced_slots)
+                _button("Ask", self._ask).classes("main")
+                _button("Leave it to the policy", self._leave)
             self._said = ui.html("").props('aria-live="polite"')
 
     def _asked(self) -> Control:
@@ -80,6 +80,15 @@ class ControlForm:
                 "The query takes it up with its next micro-batch, and says so below.",
             )
         )
+
+
+def _slots(label: str, value: int | None) -> ui.number:
+    return ui.number(label, value=value, min=1, precision=0).props("outlined dense")
+
+
+def _button(label: str, then: Callable[[], None]) -> ui.button:
+    # No colour of its own: those of the sheet can be read in both themes.
+    return ui.button(label, on_click=then, color=None).props("unelevated no-caps")
 
 
 def _whole(value: float | None) -> int | None:

@@ -29,7 +29,7 @@ a { color: var(--k0); }
 .brand svg { width: 22px; height: 22px; }
 .bar .grow { flex: 1 1 auto; }
 .bar label { font-size: 12px; color: var(--soft); display: flex; align-items: center; gap: 6px; }
-.bar select, .bar button, .form input, .form button { font: inherit; font-size: 14px;
+.bar select, .bar button, .form button { font: inherit; font-size: 14px;
   color: var(--fg); background: var(--bg); border: 1px solid var(--line); border-radius: 6px;
   padding: 4px 8px; max-width: 60vw; }
 .bar button { cursor: pointer; }
@@ -82,11 +82,9 @@ tbody tr:last-child td { border-bottom: none; }
 .notice.warn { border-left-color: var(--warn); } .notice.bad { border-left-color: var(--bad); }
 .empty { color: var(--soft); margin: 4px 0; }
 .form { display: flex; flex-wrap: wrap; gap: 10px 18px; align-items: end; margin-top: 8px; }
-.form label { display: flex; flex-direction: column; gap: 3px; font-size: 13px;
-  color: var(--soft); }
-.form label.inline { flex-direction: row; align-items: center; }
-.form input[type=number] { width: 7em; }
-.form button { cursor: pointer; padding: 6px 14px; }
+.form .q-field { width: 8.5em; } .form .q-checkbox { min-height: 40px; }
+.form .q-field__label, .form .q-field__native { color: var(--fg) !important; }
+.form button { cursor: pointer; padding: 6px 14px; min-height: 40px; }
 .form button.main { background: var(--k0); color: #fff; border-color: var(--k0); }
 body.body--dark .form button.main { color: #0d1117; }
 @media (max-width: 800px) {
