@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from journal.strategies import journals
 from penstock.elasticity.decision import Decision
 from penstock.elasticity.observation import Observation, OperatorObservation, SourceObservation
-from penstock.history.journal_history import JournalHistory
+from penstock.history.journal_history import MOST_QUERIES, JournalHistory
 from penstock.history.query_history import QueryHistory
 from penstock.journal.events import (
     BatchFinished,
+    ControlTaken,
     DecisionMade,
     FaultSeen,
     ForecastMade,
@@ -176,6 +177,23 @@ class TestFollowing:
         assert not history.refresh()
         assert history.queries[0].batch_count == 4
 
+    def test_one_file_that_grows_is_followed_and_one_replaced_is_read_anew(
+        self, tmp_path: Path
+    ) -> None:
+        file = segment_path(append(tmp_path, batches(range(1, 5))), 1)
+        history = JournalHistory(file)
+        history.refresh()
+        append(tmp_path, batches(range(5, 8)))
+        assert history.refresh()
+        assert history.queries[0].batch_count == 7
+        file.unlink()
+        history.refresh()
+        assert "No such file" in str(history.problem)
+        append(tmp_path, batches(range(8, 10)))
+        history.refresh()
+        assert history.problem is None
+        assert history.queries[0].batch_count == 2
+
 
 class TestWhatCannotBeRead:
     def test_corrupt_lines_are_counted_and_reading_goes_on(self, tmp_path: Path) -> None:
@@ -258,11 +276,34 @@ class TestNumbers:
         assert busy["busy"].tolist() == pytest.approx([20.0])
         assert query.last_at_seconds == 101.0
 
-    def test_a_clock_that_is_set_back_costs_no_time(self, tmp_path: Path) -> None:
-        events = [(10.0, batch(10)), (4.0, batch(4)), (12.0, batch(12))]
-        query = of(append(tmp_path, events))
-        assert query.batches.column("at").tolist() == [10.0, 10.0, 12.0]
-        assert query.batches.column("span").tolist() == [1.0, 0.0, 2.0]
+    def test_a_clock_that_is_set_back_leaves_rates_and_slot_hours_as_they_are(
+        self, tmp_path: Path
+    ) -> None:
+        times = [*range(10, 16), *range(4, 12)]
+        query = of(append(tmp_path, [(float(n), batch(n)) for n in times]))
+        assert query.batches.column("at").tolist() == [10.0, 11.0, 12.0, 13.0, 14.0] + [15.0] * 9
+        assert query.batches.column("span").tolist() == [1.0] * 14
+        assert query.slot_seconds == 28.0
+
+    def test_a_run_that_begins_anew_does_not_pay_for_the_time_before(self, tmp_path: Path) -> None:
+        again = [(400.0, STARTED), (400.5, batch(401)), (402.0, batch(402))]
+        query = of(append(tmp_path, [(0.0, STARTED), *batches(range(1, 3)), *again]))
+        assert query.batches.column("span").tolist() == [1.0, 1.0, 1.0, 1.0]
+        assert query.slot_seconds == 8.0
+
+    def test_a_time_that_nobody_knows_spoils_no_sum(self, tmp_path: Path) -> None:
+        append(tmp_path, batches(range(1, 3)))
+        with segment_path(tmp_path, 1).open("a") as file:
+            for at in ("null", "1e999"):
+                line = to_json(Event(1, 3.0, batch(3))).replace(
+                    '"at_seconds":3.0', '"at_seconds":null'
+                )
+                file.write(line.replace('"at":3.0', f'"at":{at}') + "\n")
+        query = of(append(tmp_path, batches(range(4, 6))))
+        assert query.batch_count == 6
+        assert query.batches.column("span").tolist() == [1.0, 1.0, 1.0, 1.0, 2.0, 1.0]
+        assert query.slot_seconds == 14.0
+        assert query.last_at_seconds == 5.0
 
     def test_a_night_without_a_run_is_not_counted_as_used(self, tmp_path: Path) -> None:
         query = of(append(tmp_path, [(1.0, batch(1)), (40_000.0, batch(40_000))]))
@@ -311,6 +352,49 @@ class TestSeveralQueries:
         assert (a.decisions.count, b.decisions.count) == (0, 1)
         assert not a.is_running
         assert b.is_running
+
+    def test_what_is_asked_of_all_and_what_else_changed_is_told_of_each(
+        self, tmp_path: Path
+    ) -> None:
+        before = ControlTaken(None, max_slots=4, by="me", reason="at most 4 slots, as me asked")
+        after = ControlTaken(None, paused=True, by="me", reason="scaling is paused, as me asked")
+        events: list[tuple[float, Any]] = [
+            (1.0, before), (1.0, batch(1, query="a")), (2.0, after),
+            (2.0, SlotsChanged(4, 4, 4, 4, "asked")), (3.0, batch(3, query="b")),
+        ]  # fmt: skip
+        history = JournalHistory(append(tmp_path, events))
+        history.refresh()
+        history.close()
+        for query in history.queries:
+            assert query.decisions.control == after
+            assert [each.kind for each in query.decisions.changes] == ["control"] * 2 + ["slots"]
+
+    def test_a_query_that_begins_again_runs_and_is_the_only_restart(self, tmp_path: Path) -> None:
+        def start(name: str) -> QueryStarted:
+            return QueryStarted(f"id of {name}", name, "", "1.0", "4.3", 4)
+
+        events: list[tuple[float, Any]] = [
+            (0.0, start("a")), (0.0, start("b")),
+            (1.0, batch(1, query="a")), (1.0, batch(1, query="b")),
+            (2.0, QueryStopped("ended", None, "a")), (50.0, start("a")),
+            (51.0, batch(51, query="a")),
+        ]  # fmt: skip
+        history = JournalHistory(append(tmp_path, events))
+        history.refresh()
+        history.close()
+        a, b = history.queries
+        assert a.is_running
+        assert b.is_running
+        assert (a.faults.starts, a.faults.restarts) == (3, 1)
+        assert a.batches.column("span").tolist() == [1.0, 1.0]
+
+    def test_more_queries_than_anybody_has_are_one(self, tmp_path: Path) -> None:
+        many = [(1.0, batch(1, query=f"q{n}")) for n in range(MOST_QUERIES + 50)]
+        history = JournalHistory(append(tmp_path, many))
+        history.refresh()
+        history.close()
+        assert len(history.queries) == MOST_QUERIES + 1
+        assert history.queries[-1].batch_count == 50
 
 
 class TestOutcomes:

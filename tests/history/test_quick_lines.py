@@ -150,5 +150,6 @@ def test_what_no_reader_can_take_is_a_corrupt_line(text: str) -> None:
     ],
 )
 def test_half_a_character_is_marked_and_whole_ones_stay(written: str, read: str) -> None:
-    line = f'{{"v":1,"seq":1,"at":1.0,"kind":"FaultSeen","batch_id":1,"what":"{written}","detail":""}}\n'
+    head = '{"v":1,"seq":1,"at":1.0,"kind":"FaultSeen","batch_id":1'
+    line = f'{head},"what":"{written}","detail":""}}\n'
     assert quick(raw(line)).body.what == read

@@ -75,6 +75,10 @@ class Shown:
         """Return what an operator did in that time."""
         return self.query.operators.buckets(name, self.since_seconds, self.until_seconds, most)
 
+    def balance(self, name: str, most: int = MOST_POINTS) -> Buckets:
+        """Return how evenly the tasks of an operator shared its work in that time."""
+        return self.query.operators.balance(name, self.since_seconds, self.until_seconds, most)
+
     def is_within(self, at_seconds: float) -> bool:
         """Say whether a moment is looked at."""
         return self.since_seconds < at_seconds <= self.until_seconds

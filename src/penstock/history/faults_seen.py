@@ -51,7 +51,7 @@ class FaultsSeen:
         self.by_kind = BoundedCounts[str]("others")
         self.newest: deque[Fault] = deque(maxlen=KEPT_FAULTS)
         self.began: deque[Began] = deque(maxlen=KEPT_RUNS)
-        self.starts = 0
+        self._starts = BoundedCounts[str]("others")
         self.skipped_batches = 0
         self.corrupt_lines = 0
         self.unknown_events = 0
@@ -59,9 +59,14 @@ class FaultsSeen:
         self.stopped: tuple[float, QueryStopped] | None = None
 
     @property
+    def starts(self) -> int:
+        """How often any query began."""
+        return self._starts.total
+
+    @property
     def restarts(self) -> int:
-        """How often the query began again."""
-        return max(0, self.starts - 1)
+        """How often a query began again; several may share a journal."""
+        return self._starts.total - len(self._starts.largest())
 
     @property
     def executor_losses(self) -> int:
@@ -92,7 +97,7 @@ class FaultsSeen:
         if self.starts and self.stopped is not None:
             after = self.stopped[1].error or self.stopped[1].reason
         self.began.append(Began(at_seconds, told.penstock_version, told.slots, after))
-        self.starts += 1
+        self._starts.add(told.query_id, 1)
         self.stopped = None
 
     def stop(self, at_seconds: float, told: QueryStopped) -> None:

@@ -114,12 +114,7 @@ class GrowingTable:
         at = [self._names.index(name) for name in wanted.values()]
         rows = self._between(since_seconds, until_seconds, [0, self._width - 1, *at])
         times, weights, rows = rows[:, 0], rows[:, 1], rows[:, 2:]
-        if len(rows) > most:
-            since, until = max(since_seconds, times[0]), min(until_seconds, times[-1])
-            width = max((until - since) / most, 1e-9)
-            stretch = np.clip(((times - since) / width).astype(np.int64), 0, most - 1)
-            starts = np.flatnonzero(np.diff(stretch, prepend=-1))
-            rows = _merged(rows, weights, starts, [self._merges[n] for n in at])
+        rows = put_together(rows, times, weights, [self._merges[n] for n in at], most)
         return Buckets({name: rows[:, n] for n, name in enumerate(wanted)})
 
     def _between(self, since_seconds: float, until_seconds: float, columns: list[int]) -> Numbers:
@@ -134,6 +129,18 @@ class GrowingTable:
         old = max(2, len(rows) // 2)
         thinned = _merged(rows[:old], rows[:old, -1], np.arange(0, old, 2), self._merges)
         self._cells = array("d", np.concatenate((thinned, rows[old:])).tobytes())
+
+
+def put_together(
+    rows: Numbers, times: Numbers, weights: Numbers, merges: Sequence[Merge], most: int
+) -> Numbers:
+    """Make one row of those in each of ``most`` stretches of time; fewer rows stay as they are."""
+    if len(rows) <= most:
+        return rows
+    width = max((times[-1] - times[0]) / most, 1e-9)
+    stretch = np.clip(((times - times[0]) / width).astype(np.int64), 0, most - 1)
+    starts = np.flatnonzero(np.diff(stretch, prepend=-1))
+    return _merged(rows, weights, starts, merges)
 
 
 def _merged(

@@ -6,29 +6,34 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import islice
-from math import inf, isnan, nan
+from math import inf, isfinite, nan
 from pathlib import Path
 from typing import Any
 
 from penstock.errors import PenstockError
 from penstock.history.query_history import QueryHistory, handlers_of
 from penstock.history.quick_lines import quick
-from penstock.journal.events import CorruptLine, QueryStarted
+from penstock.journal.events import ControlTaken, CorruptLine, QueryStarted
+from penstock.journal.file_follower import FileFollower
 from penstock.journal.location import journal_of
-from penstock.journal.reader import Cursor, LineFollower, RawLine, raw_lines
+from penstock.journal.reader import Cursor, LineFollower, RawLine
 from penstock.journal.segments import segment_numbers, segment_path
 from penstock.journal.topology_events import TopologyPlanned
 
 _LINES_AT_ONCE = 500
+MOST_QUERIES = 200
+_OTHERS = "others"
 
 
 class JournalHistory:
     """What a journal tells of its queries; ``refresh`` takes in what was written since.
 
     Of a journal that several queries share (that of ``autoscale``) each has a history of its own,
-    and the slots and faults that are nobody's alone. Whoever reads while another thread refreshes
-    holds ``lock``. ``revision`` grows with every line, so that a page knows whether to draw anew.
+    and the slots, faults and changes that are nobody's alone. Whoever reads while another thread
+    refreshes holds ``lock``. ``revision`` grows with every line, so that a page knows whether to
+    draw anew.
     With ``newest_segments`` it begins so many files before the end, for a first look at a long one.
     What happened before ``since_seconds`` or after ``until_seconds`` is left out, but for what the
     query is: its start and its topology.
@@ -50,7 +55,7 @@ class JournalHistory:
         self.problem: str | None = None
         self.share_read = 0.0
         self._journal: Path | None = None
-        self._follower: LineFollower | None = None
+        self._follower: LineFollower | FileFollower | None = None
         self._begin()
 
     @property
@@ -71,7 +76,8 @@ class JournalHistory:
     @property
     def queries(self) -> list[QueryHistory]:
         """The queries in it that have names of their own, or the one that has none."""
-        named = [query for name, query in self._queries.items() if name]
+        # A copy: pages ask while the thread that reads finds another query.
+        named = [query for name, query in list(self._queries.items()) if name]
         return named or [self._queries[""]]
 
     def refresh(self, stop: Callable[[], bool] = lambda: False) -> bool:
@@ -81,7 +87,7 @@ class JournalHistory:
         """
         try:
             lines = self._lines()
-        except PenstockError as error:
+        except (PenstockError, OSError) as error:
             self.problem = str(error)
             return False
         self.problem = self._refused
@@ -116,9 +122,9 @@ class JournalHistory:
         if self._journal is None:
             self._journal = journal_of(self.path)
             self._bytes = max(1, _size(self._journal))
-        if self._journal.is_file():
-            return raw_lines(self._journal) if not self.revision else iter(())
-        if self._follower is None:
+        if self._follower is None and self._journal.is_file():
+            self._follower = FileFollower(self._journal)
+        elif self._follower is None:
             self._follower = LineFollower(self._journal, self._first_place(self._journal))
         return self._follower.poll_lines()
 
@@ -157,19 +163,33 @@ class JournalHistory:
         return not at_seconds > self._until
 
     def _dispatch(self, at_seconds: float, body: Any) -> None:
-        name = getattr(body, "query", None) or ""
+        name = self._name_of(body)
         handlers = self._handlers.get(name)
         if handlers is None:
             handlers = self._handlers[name] = handlers_of(self._new(name))
         handle = handlers.get(type(body))
         if handle is not None:
             handle(at_seconds, body)
-        if not isnan(at_seconds):
+        if isinstance(body, ControlTaken):  # it holds for all
+            for query in self._queries.values():
+                query.decisions.control = body
+        if isfinite(at_seconds):
             self._queries[name].last_at_seconds = at_seconds
+
+    def _name_of(self, body: Any) -> str:
+        """Return whose event it is; the start of a query that has a history of its own is its."""
+        name = getattr(body, "query", None) or ""
+        if isinstance(body, QueryStarted) and body.name in self._queries:
+            return body.name
+        if name not in self._queries and len(self._queries) > MOST_QUERIES:
+            return _OTHERS
+        return name
 
     def _new(self, name: str) -> QueryHistory:
         query, shared = QueryHistory(name), self._queries[""]
         query.slots, query.faults = shared.slots, shared.faults
+        query.decisions.changes = shared.decisions.changes
+        query.decisions.control = shared.decisions.control
         self._queries[name] = query
         return query
 
@@ -177,4 +197,8 @@ class JournalHistory:
 def _size(journal: Path) -> int:
     if journal.is_file():
         return journal.stat().st_size
-    return sum(segment_path(journal, n).stat().st_size for n in segment_numbers(journal))
+    found = 0
+    for number in segment_numbers(journal):
+        with suppress(FileNotFoundError):  # its writer may just have deleted it as too old
+            found += segment_path(journal, number).stat().st_size
+    return found

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import astuple
 
-from penstock.history.growing_table import Buckets, GrowingTable, Merge
+from penstock.history.growing_table import (
+    MOST_ROWS,
+    Buckets,
+    GrowingTable,
+    Merge,
+    put_together,
+)
 from penstock.history.quick_lines import OperatorNumbers
 
 _PER_BATCH = {"at": Merge.LAST, "span": Merge.SUM}
@@ -23,6 +29,8 @@ _PER_OPERATOR = {
 }
 MOST_OPERATORS = 500
 MOST_BLOCKS = 20
+# A day of seconds of a dozen operators; of more operators, as much less.
+_MOST_CELLS = 12_000_000
 
 
 class OperatorTables:
@@ -75,6 +83,18 @@ class OperatorTables:
             }
         )
 
+    def balance(self, name: str, since_seconds: float, until_seconds: float, most: int) -> Buckets:
+        """Return the slowest task over the mean one of the same batch: ``at``, ``balance``.
+
+        Stretches with several batches have the mean of theirs. Where no task ran it is NaN.
+        """
+        rows = self.buckets(name, since_seconds, until_seconds, MOST_BLOCKS * MOST_ROWS)
+        balance = np.full(len(rows), np.nan)
+        np.divide(rows["slowest"], rows["mean"], out=balance, where=rows["mean"] > 0)
+        cells = np.column_stack((rows["at"], balance))
+        made = put_together(cells, rows["at"], np.ones(len(rows)), (Merge.LAST, Merge.MEAN), most)
+        return Buckets({"at": made[:, 0], "balance": made[:, 1]})
+
     def last(self, name: str) -> dict[str, float]:
         """Return the newest row of an operator by column; NaN where there is none."""
         for names, table in reversed(self._blocks):
@@ -90,4 +110,5 @@ class OperatorTables:
         columns = dict(_PER_BATCH)
         for number in range(len(names)):
             columns |= {f"{number}.{column}": merge for column, merge in _PER_OPERATOR.items()}
-        self._blocks = [*self._blocks[1 - MOST_BLOCKS :], (tuple(names), GrowingTable(columns))]
+        table = GrowingTable(columns, min(MOST_ROWS, _MOST_CELLS // len(columns)))
+        self._blocks = [*self._blocks[1 - MOST_BLOCKS :], (tuple(names), table)]

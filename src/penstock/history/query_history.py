@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import nan
+from math import isfinite, nan
 from typing import Any
 
 from penstock.history.decisions_seen import DecisionsSeen
@@ -83,6 +83,7 @@ class QueryHistory:
         self.last_at_seconds = nan
         self._latency = RowLatency()
         self._ended: float | None = None
+        self._is_first = True
 
     @property
     def is_running(self) -> bool:
@@ -94,12 +95,7 @@ class QueryHistory:
         seen = told.observation
         ended = at_seconds if seen.at_seconds is None else seen.at_seconds
         seconds = seen.batch_seconds or 0.0
-        span = max(seconds, seen.trigger_seconds or 0.0)
-        if self._ended is not None:
-            # Clocks are set back at times; what is drawn goes on from left to right.
-            ended = max(ended, self._ended)
-            span = min(ended - self._ended, _LONGEST_SPAN_SECONDS)
-        self._ended = ended
+        span = self._span(ended, max(seconds, seen.trigger_seconds or 0.0))
         rows = 0
         for source in seen.sources:
             rows += source.rows
@@ -124,7 +120,7 @@ class QueryHistory:
                 seen.slots,
                 used,
                 seen.most_slots or nan,
-                self._latency.after(ended - seconds, ended, rows, waiting),
+                self._latency.after(ended - seconds, ended, rows, waiting, seen.trigger_seconds),
                 nan if told.watermark_seconds is None else told.watermark_seconds,
                 failed,
                 span,
@@ -137,6 +133,7 @@ class QueryHistory:
         self.started, self.stopped = told, None
         self.faults.start(at_seconds, told)
         self._latency.begin_anew()
+        self._is_first = True
 
     def stop(self, at_seconds: float, told: QueryStopped) -> None:
         """Take in that the query ended."""
@@ -166,6 +163,14 @@ class QueryHistory:
         """Take in rows that were late."""
         self.late_rows += told.rows
         self.windows.late_rows(at_seconds, told)
+
+    def _span(self, ended: float, usual: float) -> float:
+        """Return the time since the batch before ended; ``usual`` where a run or a clock begins."""
+        is_first, self._is_first = self._is_first, False
+        before, self._ended = self._ended, ended if isfinite(ended) else self._ended
+        if before is None or not isfinite(ended) or ended < before:
+            return usual
+        return min(ended - before, usual if is_first else _LONGEST_SPAN_SECONDS)
 
     def _count(self, told: BatchNumbers, rows: int, span: float) -> None:
         seen = told.observation

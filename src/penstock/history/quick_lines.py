@@ -21,9 +21,7 @@ _HEAD = re.compile(
     rb'\{"v":%d,"seq":\d+,"at":(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?),"kind":"(\w+)"' % SCHEMA_VERSION
 )
 # Half a character, as in names of files that are no UTF-8: no page could be sent with one.
-_HALF_CHARACTER = re.compile(
-    rb"\\ud[89ab]..(?!\\ud[c-f])|(?<!\\ud[89ab]..)\\ud[c-f]..", re.IGNORECASE
-)
+_ESCAPED = re.compile(rb"\\\\|\\ud[89ab]..\\ud[c-f]..|(?P<half>\\ud[89a-f]..)", re.IGNORECASE)
 # Of these there is one for every batch, and nothing in them that a batch does not tell as well.
 _PASSED_OVER = SourceProgress.__name__.encode()
 _BATCH = BatchFinished.__name__.encode()
@@ -93,7 +91,7 @@ def quick(line: RawLine) -> Told:
     Told(at_seconds=12.5, body=BatchSkipped(batch_id=3))
     """
     if b"\\u" in line.text:
-        line = line._replace(text=_HALF_CHARACTER.sub(rb"\\ufffd", line.text))
+        line = line._replace(text=_ESCAPED.sub(_whole, line.text))
     head = _HEAD.match(line.text)
     if head is None or not line.text.endswith(b"\n"):
         return _exact(line)
@@ -106,6 +104,11 @@ def quick(line: RawLine) -> Told:
         return Told(float(head[1]), decoder.decode(line.text))
     except (ValueError, TypeError, RecursionError, msgspec.MsgspecError):
         return _exact(line)
+
+
+def _whole(escaped: re.Match[bytes]) -> bytes:
+    """Put the mark of a character that is not known in the place of half a one."""
+    return rb"\ufffd" if escaped["half"] else escaped[0]
 
 
 def _exact(line: RawLine) -> Told:

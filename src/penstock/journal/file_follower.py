@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,17 +25,25 @@ class FileFollower:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.cursor = Cursor()
+        self.times_begun_anew = 0
 
     def poll(self) -> Iterator[Event]:
         """Hand out what is new by now."""
+        return (line.event() for line in self.poll_lines())
+
+    def poll_lines(self) -> Iterator[RawLine]:
+        """Hand out what is new by now, undecoded; a file that became shorter is another one."""
         with self.path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size < self.cursor.offset:
+                self.cursor = Cursor()
+                self.times_begun_anew += 1
             file.seek(self.cursor.offset)
             for text in file:
                 if not text.endswith(b"\n"):
                     return
                 number = self.cursor.line + 1
                 self.cursor = Cursor(0, self.cursor.offset + len(text), number)
-                yield RawLine(self.path, number, text).event()
+                yield RawLine(self.path, number, text)
 
     def close(self) -> None:
         """Do nothing: no file stays open between two polls."""

@@ -10,7 +10,6 @@ from penstock.dashboard.charts import Line, bars, heat, lines
 from penstock.dashboard.markup import Safe, notice, table
 from penstock.dashboard.sections import Chart, Html, Section, Shown
 from penstock.dashboard.words import count, moment, share, span
-from penstock.history.growing_table import Buckets
 
 MOST_CURVES = 6
 MOST_SHOWN = 60
@@ -43,10 +42,11 @@ def _balance(shown: Shown) -> Chart:
     rows = {name: shown.operator(name) for name in shown.query.operators.names}
     parallel = [name for name, each in rows.items() if len(each) and (each["tasks"] > 1).any()]
     busiest = sorted(parallel, key=lambda name: -float(np.nansum(rows[name]["busy"])))
+    balances = {name: shown.balance(name) for name in busiest[:MOST_CURVES]}
     return Chart(
         "Task balance",
         lines(
-            [Line(name, rows[name]["at"], _ratio(rows[name])) for name in busiest[:MOST_CURVES]],
+            [Line(name, each["at"], each["balance"]) for name, each in balances.items()],
             "slowest task / mean task",
             least=1.0,
         ),
@@ -55,13 +55,6 @@ def _balance(shown: Shown) -> Chart:
         height=280,
         is_wide=True,
     )
-
-
-def _ratio(rows: Buckets) -> list[float]:
-    found = np.full(len(rows), np.nan)
-    there = rows["mean"] > 0
-    np.divide(rows["slowest"], rows["mean"], out=found, where=there)
-    return list(found)
 
 
 def _hottest(shown: Shown) -> list[Section]:
