@@ -66,3 +66,8 @@ def test_whatever_is_drawn_is_plain_json(name: str, values: list[float]) -> None
     ]
     for options in made:
         assert json.loads(json.dumps(options, allow_nan=False)) == options
+
+
+def test_times_are_drawn_in_utc_as_tables_tell_them() -> None:
+    assert lines([Line("a", [1.0], [2.0])], "rows")["useUTC"] is True
+    assert scatter([Points("a", [1.0], [2.0])], "x", "y", x_is_time=True)["useUTC"] is True

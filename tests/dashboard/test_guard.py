@@ -144,6 +144,9 @@ def test_the_cookie_opens_pages_and_sockets(token: str) -> None:
     cookie = cookie_of(token)
     assert ask(token, cookie=cookie).went_through
     assert ask(token, cookie=f"other=1; {cookie}").went_through
+    # Cookies of other servers of this machine come along, and may break all rules.
+    for other in ('x={"a":1, "b":2}', "flag", "\xe9=1", "x[1]=a b", 'q="', "expires=x"):
+        assert ask(token, cookie=f"{other}; {cookie}; {other}").went_through
     assert ask(token, kind="websocket", cookie=cookie).went_through
 
 
@@ -151,6 +154,12 @@ def test_the_cookie_opens_pages_and_sockets(token: str) -> None:
 @pytest.mark.parametrize("kind", ["http", "websocket"])
 def test_another_cookie_does_not(cookie: str, kind: str) -> None:
     assert not ask(TOKEN, kind=kind, cookie=cookie).went_through
+
+
+def test_two_dashboards_of_one_machine_keep_their_cookies_apart() -> None:
+    one, other = cookie_of("the token of one"), cookie_of("the token of another")
+    assert one.partition("=")[0] != other.partition("=")[0]
+    assert ask("the token of one", cookie=f"{other}; {one}").went_through
 
 
 def test_a_cookie_is_of_its_token_alone() -> None:

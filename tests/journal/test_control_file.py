@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -170,3 +171,14 @@ def test_a_first_look_finds_what_holds_alone(tmp_path: Path) -> None:
     (holds,) = WatchedControl(tmp_path).news()
     assert holds.control == Control(forced_slots=29)
     assert (tmp_path / FILE_NAME).stat().st_size <= MOST_BYTES
+
+
+@pytest.mark.parametrize("by", ["\u0416" * 200, "\U0001f600" * 200, "x" * 200])
+def test_names_of_any_letters_never_make_it_too_long_to_be_read(tmp_path: Path, by: str) -> None:
+    watched, times = WatchedControl(tmp_path), count(1e9, 1 / 3)
+    for number in range(1, 15):
+        write_control(tmp_path, Control(max_slots=number), by=by, clock=lambda: next(times))
+        asked = read_control(tmp_path)
+        assert asked is not None
+        assert asked.control.max_slots == number
+        assert watched.news()[-1] == asked

@@ -47,6 +47,8 @@ def lines(
         series.append(_curve(line, colour, is_time))
     return {
         "animation": False,
+        # As everywhere else on a page: what happened at 14:02 is not to be looked for at 16:02.
+        "useUTC": True,
         "aria": {"enabled": True},
         "color": list(COLOURS),
         "textStyle": {"fontFamily": "system-ui, sans-serif"},
@@ -151,6 +153,7 @@ def scatter(
         )
     return {
         "animation": False,
+        "useUTC": True,
         "aria": {"enabled": True},
         "textStyle": {"fontFamily": "system-ui, sans-serif"},
         "grid": {"left": 12, "right": 24, "top": 40, "bottom": 30, "containLabel": True},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ from penstock.history.journal_history import JournalHistory
 from penstock.journal.location import journal_of
 from penstock.journal.segments import segment_numbers
 
+_log = logging.getLogger("penstock.dashboard")
 _LOOK_EVERY_SECONDS = 0.5
 _GLANCE_SEGMENTS = 2
 
@@ -110,7 +112,10 @@ class Watched:
     def _run(self) -> None:
         while not self._ending.is_set():
             for journal in self.journals:
-                journal.refresh(self._ending.is_set)
+                try:
+                    journal.refresh(self._ending.is_set)
+                except Exception:  # one journal must not keep the others from being read
+                    _log.exception("reading the journal %s failed, and goes on", journal.name)
             self._ending.wait(_LOOK_EVERY_SECONDS)
 
 

@@ -69,7 +69,7 @@ by='the dashboard', at_seconds=12.5)
     said = " ".join(by.split())[:MOST_LETTERS]
     with _one_at_a_time(directory):
         document = {"v": SCHEMA_VERSION, **asdict(control), "by": said, "at": clock()}
-        _write(directory, {**document, _EARLIER: _asked_before(directory)})
+        _write(directory, _within_bound(document, _asked_before(directory)))
 
 
 @contextlib.contextmanager
@@ -94,11 +94,19 @@ def _asked_before(directory: Path) -> list[dict[str, object]]:
     ]
 
 
-def _write(directory: Path, document: Mapping[str, object]) -> None:
+def _within_bound(document: Mapping[str, object], earlier: list[dict[str, object]]) -> str:
+    """Return the file's content; what was asked long before gives way where names are long."""
+    content = json.dumps({**document, _EARLIER: earlier}, allow_nan=False)
+    if len(content) <= MOST_BYTES or not earlier:
+        return content
+    return _within_bound(document, earlier[1:])
+
+
+def _write(directory: Path, content: str) -> None:
     descriptor, aside = tempfile.mkstemp(prefix=".control-", dir=directory)
     try:
         with open(descriptor, "w", encoding="utf-8") as file:
-            json.dump(document, file, allow_nan=False)
+            file.write(content)
         os.replace(aside, directory / FILE_NAME)
     except BaseException:
         with contextlib.suppress(OSError):
