@@ -140,6 +140,7 @@ CHECKERS: dict[str, Callable[[list[str]], None]] = {
     **dict.fromkeys(
         (
             *("apt-get", "cd", "curl", "docker", "export", "git", "hdfs", "kubectl", "pytest"),
+            "ssh",
             *("start-master.sh", "start-worker.sh", "venv-pack"),
         ),
         not_ours,
