@@ -23,6 +23,7 @@ def written(directory: Path, segments: int) -> Path:
 
 def test_a_short_journal_is_read_whole_at_once(tmp_path: Path) -> None:
     journal = WatchedJournal(written(tmp_path / "run", 3))
+    assert not journal.glance(never)
     journal.refresh(never)
     assert journal.shown.queries[0].batch_count == 3
     assert journal.share_read == 1.0
@@ -41,6 +42,7 @@ def test_of_a_long_journal_the_newest_is_shown_first(tmp_path: Path) -> None:
         seen.append((query.batch_count, last))
         return False
 
+    assert journal.glance(never)
     journal.refresh(look)
     assert (2, 8.0) in seen, "the glance was shown while the rest was read"
     assert journal.shown.queries[0].batch_count == 9
@@ -50,6 +52,7 @@ def test_of_a_long_journal_the_newest_is_shown_first(tmp_path: Path) -> None:
 
 def test_a_first_look_is_not_whole_until_all_is_read(tmp_path: Path) -> None:
     journal = WatchedJournal(written(tmp_path / "run", 9))
+    journal.glance(never)
     journal.refresh(lambda: True)
     assert journal.shown.queries[0].batch_count == 2
     journal.refresh(never)

@@ -113,6 +113,8 @@ class _Renewal:
         """Draw the page if it would look different."""
         journal = self._watched.journals[self._view.journal]
         self._turn += 1
+        if self._turn > 1:
+            self._watched.was_seen()
         with journal.shown.lock:
             shown = self._view.shown(self._watched)
             self._frame.say(shown)

@@ -16,6 +16,8 @@ from penstock.journal.segments import segment_numbers
 _log = logging.getLogger("penstock.dashboard")
 _LOOK_EVERY_SECONDS = 0.5
 _GLANCE_SEGMENTS = 2
+_GRACE_SECONDS = 4.0
+_MOMENT_SECONDS = 0.001
 
 
 class WatchedJournal:
@@ -45,12 +47,17 @@ class WatchedJournal:
         """How much of it has been read, from 0 to 1."""
         return 1.0 if self._is_whole else self._whole.share_read
 
+    def glance(self, stop: Callable[[], bool]) -> bool:
+        """Read the newest part of a long journal, and say whether it is one."""
+        if not self._is_long():
+            return False
+        glance = JournalHistory(self._whole.path, newest_segments=_GLANCE_SEGMENTS)
+        glance.refresh(stop)
+        self._glance = glance
+        return True
+
     def refresh(self, stop: Callable[[], bool]) -> None:
         """Take in what is new; the first time, all there is."""
-        if not self._is_whole and self._is_long():
-            glance = JournalHistory(self._whole.path, newest_segments=_GLANCE_SEGMENTS)
-            glance.refresh(stop)
-            self._glance = glance
         self._whole.refresh(stop)
         if not self._is_whole and not stop():
             first_look, self._glance, self._is_whole = self._glance, None, True
@@ -89,12 +96,17 @@ class Watched:
         self.journals = [WatchedJournal(path) for path in paths]
         self._names = _told_apart([each.name for each in self.journals])
         self._ending = threading.Event()
+        self._seen = threading.Event()
         self._thread: threading.Thread | None = None
 
     @property
     def names(self) -> list[str]:
         """What the journals are called, each in its own way."""
         return self._names
+
+    def was_seen(self) -> None:
+        """Know that somebody has a page before them: what is left to read may be read now."""
+        self._seen.set()
 
     def start(self) -> None:
         """Follow the journals from now on, in a thread of its own."""
@@ -104,19 +116,27 @@ class Watched:
     def stop(self) -> None:
         """End the thread and let go of the files."""
         self._ending.set()
+        self._seen.set()
         if self._thread is not None:
             self._thread.join(5.0)
         for journal in self.journals:
             journal.close()
 
     def _run(self) -> None:
+        if any([journal.glance(self._ending.is_set) for journal in self.journals]):
+            # Whoever has just started it wants to see something before all of it is read.
+            self._seen.wait(_GRACE_SECONDS)
         while not self._ending.is_set():
             for journal in self.journals:
                 try:
-                    journal.refresh(self._ending.is_set)
+                    journal.refresh(self._give_way)
                 except Exception:  # one journal must not keep the others from being read
                     _log.exception("reading the journal %s failed, and goes on", journal.name)
             self._ending.wait(_LOOK_EVERY_SECONDS)
+
+    def _give_way(self) -> bool:
+        """Let those who look at pages go first, for a moment; say whether to end."""
+        return self._ending.wait(_MOMENT_SECONDS)
 
 
 def _told_apart(names: Sequence[str]) -> list[str]:
