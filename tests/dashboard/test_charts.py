@@ -71,3 +71,11 @@ def test_whatever_is_drawn_is_plain_json(name: str, values: list[float]) -> None
 def test_times_are_drawn_in_utc_as_tables_tell_them() -> None:
     assert lines([Line("a", [1.0], [2.0])], "rows")["useUTC"] is True
     assert scatter([Points("a", [1.0], [2.0])], "x", "y", x_is_time=True)["useUTC"] is True
+
+
+def test_a_long_name_is_cut_and_its_tip_wraps() -> None:
+    made = lines([Line("n" * 500, [1.0], [2.0])], "rows")
+    assert len(made["series"][0]["name"]) == 40
+    assert made["legend"]["data"] == [made["series"][0]["name"]]
+    for each in (made, bars(["n"], [1.0], "%"), heat([0]), scatter([], "x", "y")):
+        assert "white-space: normal" in each["tooltip"]["extraCssText"]

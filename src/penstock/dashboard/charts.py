@@ -13,6 +13,11 @@ Values = Sequence[float] | Numbers
 COLOURS = ("#2f81f7", "#db6d28", "#2da44e", "#a371f7", "#bf8700", "#e5534b", "#1b9aaa", "#8b949e")
 SOFT = "#8b949e"
 _GRID = "rgba(139,148,158,0.22)"
+# A long name must not make a page wider than its screen.
+_TIP = {
+    "confine": True,
+    "extraCssText": "white-space: normal; overflow-wrap: anywhere; max-width: min(80vw, 28rem)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,7 @@ def lines(
     names = []
     for number, line in enumerate(them):
         colour = line.colour or COLOURS[number % len(COLOURS)]
-        names.append(line.name)
+        names.append(_cut(line.name))
         if len(line.low):
             series += _band(line, colour, is_time)
         series.append(_curve(line, colour, is_time))
@@ -63,7 +68,7 @@ def lines(
             "itemHeight": 4,
             "textStyle": {"color": SOFT},
         },
-        "tooltip": {"trigger": "axis", "confine": True, "axisPointer": {"type": "line"}},
+        "tooltip": {**_TIP, "trigger": "axis", "axisPointer": {"type": "line"}},
         "xAxis": _across(is_time),
         "yAxis": {
             "type": "value",
@@ -86,7 +91,7 @@ def bars(names: Sequence[str], values: Sequence[float], unit: str) -> dict[str, 
         "aria": {"enabled": True},
         "textStyle": {"fontFamily": "system-ui, sans-serif"},
         "grid": {"left": 8, "right": 24, "top": 10, "bottom": 26, "containLabel": True},
-        "tooltip": {"trigger": "axis", "confine": True, "axisPointer": {"type": "shadow"}},
+        "tooltip": {**_TIP, "trigger": "axis", "axisPointer": {"type": "shadow"}},
         "xAxis": {
             "type": "value",
             "name": unit,
@@ -159,7 +164,7 @@ def scatter(
         "grid": {"left": 12, "right": 24, "top": 40, "bottom": 30, "containLabel": True},
         "legend": {"show": len(groups) > 1, "top": 0, "type": "scroll",
                    "textStyle": {"color": SOFT}},
-        "tooltip": {"trigger": "item", "confine": True},
+        "tooltip": {**_TIP, "trigger": "item"},
         "xAxis": _named_axis(x_name, x_is_time)
         | {"nameLocation": "middle", "nameGap": 28, "nameTextStyle": {"color": SOFT}},
         "yAxis": _named_axis(y_name, y_is_time),
@@ -176,7 +181,7 @@ def heat(owners: Sequence[int], columns: int = 32) -> dict[str, Any]:
         "animation": False,
         "aria": {"enabled": True},
         "grid": {"left": 4, "right": 4, "top": 4, "bottom": 44},
-        "tooltip": {"confine": True},
+        "tooltip": _TIP,
         "xAxis": {"type": "category", "data": list(range(columns)), "show": False},
         "yAxis": {"type": "category", "data": list(range(rows)), "show": False, "inverse": True},
         "visualMap": {
@@ -204,7 +209,7 @@ def heat(owners: Sequence[int], columns: int = 32) -> dict[str, Any]:
 
 def _curve(line: Line, colour: str, is_time: bool) -> dict[str, Any]:
     made: dict[str, Any] = {
-        "name": line.name,
+        "name": _cut(line.name),
         "type": "line",
         "showSymbol": len(line.x) < 2,
         "data": _data(line.x, line.y, is_time),
