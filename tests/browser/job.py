@@ -39,7 +39,8 @@ class Made:
 
 def look_up(row: dict[str, Any]) -> dict[str, Any]:
     """Take longer for some keys, and fail on some rows, with an error of any text."""
-    time.sleep(0.004 if row["user"] == EVIL else 0.0005)
+    if row["user"] == EVIL:
+        time.sleep(0.02)
     if row["id"] % FAILING_EVERY == 0:
         raise ValueError(EVIL)
     return row

@@ -72,9 +72,9 @@ class Look:
     def check(self) -> None:
         """Say what went wrong behind the page, if anything did."""
         errors = [each for each in self.errors if not each.startswith(self.allowed or "\0")]
-        assert errors == []
-        assert self.elsewhere == []
-        assert self.dialogs == []
+        assert not errors, errors
+        assert not self.elsewhere, self.elsewhere
+        assert not self.dialogs, self.dialogs
         assert self.requests > 0
 
     def _console(self, message: Any) -> None:

@@ -54,10 +54,11 @@ def told_of_first_point(seen: Look, chart: Any) -> str:
     place = chart.evaluate(
         "each => { const chart = getElement(Number(each.id.slice(1))).chart;"
         "const data = chart.getOption().series[0].data;"
-        "return data.length ? chart.convertToPixel({seriesIndex: 0}, data[0]) : null; }"
+        "const at = data.length ? chart.convertToPixel({seriesIndex: 0}, data[0]) : null;"
+        "return at && at.every && at.every(Number.isFinite) ? at : null; }"
     )
     box = chart.bounding_box()
-    if place is None or not all(isinstance(each, int | float) for each in place):
+    if place is None:
         return ""
     seen.page.mouse.move(box["x"] + place[0], box["y"] + place[1], steps=3)
     seen.page.wait_for_timeout(200)

@@ -11,7 +11,7 @@ from penstock.topology.explain_svg import safe
 _LONG_LETTERS = 20
 STYLE = """
 :root { color-scheme: light dark; --fg: #1b1f24; --bg: #ffffff; --soft: #57606a; --line: #d8dee4;
-  --box: #f6f8fa; --best: #ddf4e4; --bad: #cf222e; --k0: #0969da; --k1: #cf5b00; --k2: #1a7f37;
+  --box: #f6f8fa; --best: #ddf4e4; --bad: #cf222e; --k0: #0969da; --k1: #bc4c00; --k2: #1a7f37;
   --k3: #8250df; --k4: #b35900; --k5: #cf222e; }
 @media (prefers-color-scheme: dark) { :root { --fg: #e6edf3; --bg: #0d1117; --soft: #9198a1;
   --line: #30363d; --box: #151b23; --best: #12331f; --bad: #ff7b72; --k0: #58a6ff; --k1: #ffa657;

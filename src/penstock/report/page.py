@@ -40,7 +40,7 @@ def page(report: Report, zone: tzinfo, command: str, made_seconds: float) -> str
     zone_name = local(made_seconds, zone).strftime("%Z") or "local time"
     body += [
         "<section><h2>How to make it again</h2>",
-        f"<pre>{safe(command)}</pre></section></main>",
+        f'<pre tabindex="0">{safe(command)}</pre></section></main>',
         f'<footer class="soft">Times are {safe(zone_name)}. Made from journals by Penstock on '
         f"{day_and_clock(made_seconds, zone)}.</footer>",
     ]
