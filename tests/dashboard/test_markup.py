@@ -65,3 +65,8 @@ def test_a_table_can_be_read_aloud_and_scrolled_by_keyboard() -> None:
 
 def test_an_attribute_that_is_none_is_left_out() -> None:
     assert element("a", "x", aria_current=None, class_="y") == '<a class="y">x</a>'
+
+
+def test_a_text_that_nobody_would_read_to_its_end_is_cut() -> None:
+    found = read_html(element("p", "<" * 6_000)).text
+    assert found.startswith("<" * 5_000 + "… (1,000 more letters")

@@ -44,3 +44,15 @@ def test_many_operators_take_no_more_memory_than_some() -> None:
     ((_, narrow),) = few._blocks
     assert wide._most * 8 < 120e6
     assert narrow._most == MOST_ROWS * narrow._width
+
+
+def test_operators_that_come_and_go_keep_all_their_batches() -> None:
+    tables = OperatorTables()
+    for second in range(300):
+        there = [tasks(1.0, 1.0), tasks(1.0, 1.0, "rank")][: 1 + second % 2]
+        tables.append(float(second), 1.0, there)
+    score = tables.buckets("score", -inf, inf, 1_000)
+    assert score["at"].tolist() == list(range(300))
+    assert len(tables.buckets("rank", -inf, inf, 1_000)) == 150
+    assert tables.names == ["score", "rank"]
+    assert tables.last("score")["at"] == 299.0

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+MOST_LETTERS = 5_000
+
 
 class Safe(str):
     """HTML that was made here, out of escaped parts."""
@@ -19,7 +21,14 @@ def text(value: object) -> Safe:
     >>> text('<img src="x">')
     '&lt;img src=&quot;x&quot;&gt;'
     """
-    return value if isinstance(value, Safe) else Safe(escape(str(value), quote=True))
+    if isinstance(value, Safe):
+        return value
+    said = str(value)
+    if len(said) > MOST_LETTERS:
+        said = (
+            f"{said[:MOST_LETTERS]}… ({len(said) - MOST_LETTERS:,} more letters are in the journal)"
+        )
+    return Safe(escape(said, quote=True))
 
 
 def element(tag: str, content: object = "", **attributes: object) -> Safe:

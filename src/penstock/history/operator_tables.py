@@ -76,12 +76,11 @@ class OperatorTables:
         if not found:
             empty = np.empty(0)
             return Buckets(dict.fromkeys((*_PER_BATCH, *_PER_OPERATOR), empty))
-        return Buckets(
-            {
-                column: np.concatenate([each[column] for each in found])
-                for column in found[0].columns
-            }
-        )
+        joined = {
+            column: np.concatenate([each[column] for each in found]) for column in found[0].columns
+        }
+        order = np.argsort(joined["at"], kind="stable")
+        return Buckets({column: values[order] for column, values in joined.items()})
 
     def balance(self, name: str, since_seconds: float, until_seconds: float, most: int) -> Buckets:
         """Return the slowest task over the mean one of the same batch: ``at``, ``balance``.
@@ -107,6 +106,10 @@ class OperatorTables:
 
     def _begin(self, names: list[str]) -> None:
         self._names = names
+        for number, (known, _) in enumerate(self._blocks):
+            if list(known) == names:  # they come and go: what there was is taken up
+                self._blocks.append(self._blocks.pop(number))
+                return
         columns = dict(_PER_BATCH)
         for number in range(len(names)):
             columns |= {f"{number}.{column}": merge for column, merge in _PER_OPERATOR.items()}

@@ -8,6 +8,7 @@ from penstock.history.growing_table import GrowingTable, Merge
 from penstock.journal.window_events import PanesSplit, SkylineSeen, WindowTasks
 
 MOST_OPERATORS = 100
+MOST_GROUPS = 50
 
 
 class PreferenceOperator:
@@ -76,7 +77,12 @@ class PreferenceSeen:
         )
 
     def seen(self, at_seconds: float, told: SkylineSeen) -> None:
-        """Take in a window that came out: the groups of one window come one after the other."""
+        """Take in a window that came out: the groups of one window come one after the other.
+
+        Only so many of them can be told apart in a drawing.
+        """
+        if len(told.x) != len(told.y):
+            return
         operator = self._of(told.operator)
         same = [
             each
@@ -85,7 +91,7 @@ class PreferenceSeen:
             and each.window_start_seconds == told.window_start_seconds
             and each.key != told.key
         ]
-        operator.skyline = (*same, told)
+        operator.skyline = (*same, told)[:MOST_GROUPS]
 
     def _of(self, operator: str) -> PreferenceOperator:
         found = self.operators.get(operator)
