@@ -51,9 +51,9 @@ def summary_of(query: QueryHistory) -> Summary:
         batches=query.batch_count,
         rows=query.total_rows,
         rows_per_second=query.total_rows / spans if spans > 0 else None,
-        mean_batch_seconds=_mean(seconds),
+        mean_batch_seconds=_weighted(seconds, table["count"]),
         p95_batch_seconds=float(np.quantile(seconds, 0.95)) if len(seconds) else None,
-        behind=float(np.mean(seconds[timed] > trigger[timed])) if timed.any() else None,
+        behind=_weighted((seconds > trigger)[timed].astype(float), table["count"][timed]),
         mean_latency_seconds=_weighted(table["latency"], table["rows"]),
         most_waiting_rows=_most(table["waiting"]),
         mean_slots=query.slot_seconds / spans if spans > 0 else None,
@@ -66,11 +66,6 @@ def summary_of(query: QueryHistory) -> Summary:
         faults=query.faults.by_kind.total,
         restarts=query.faults.restarts,
     )
-
-
-def _mean(values: Numbers) -> float | None:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else None
 
 
 def _most(values: Numbers) -> float | None:

@@ -21,7 +21,8 @@ _LEAST_WIDTH = 1_000
 class Busy:
     """How busy one operator was in the time that is shown.
 
-    ``utilisation`` is the time its tasks took over the time they had: 1 is never idle.
+    ``utilisation`` is the time its tasks took over the time of the slots they ran on, as many at
+    once as there are: 1 is never idle.
     """
 
     rows_in_per_second: float
@@ -95,13 +96,15 @@ def busy_of(shown: Shown, name: str) -> Busy:
     ran = rows["tasks"] > 0
     tasks = float(rows["tasks"][ran].mean()) if ran.any() else nan
     busy = float(np.nansum(rows["busy"]))
+    # Of more tasks than slots, some wait for others: they had no time of their own meanwhile.
+    at_once = min(tasks, float(np.nanmean(shown.batches()["slots"])))
     mean, slowest = rows["mean"][ran], rows["slowest"][ran]
     whole = mean > 0
     return Busy(
         rows_in_per_second=float(np.nansum(rows["rows_in"])) / seconds if seconds > 0 else nan,
         rows_out_per_second=float(np.nansum(rows["rows_out"])) / seconds if seconds > 0 else nan,
         tasks=round(tasks, 1) if isfinite(tasks) else nan,
-        utilisation=busy / (tasks * seconds) if seconds > 0 and tasks > 0 else nan,
+        utilisation=busy / (at_once * seconds) if seconds > 0 and at_once > 0 else nan,
         slowest_seconds=float(np.nanmax(slowest)) if len(slowest) else nan,
         imbalance=float(np.mean(slowest[whole] / mean[whole])) if whole.any() else nan,
         failed_rows=float(np.nansum(rows["failed"])),
