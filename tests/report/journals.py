@@ -53,6 +53,7 @@ def batch(
     used: int = 2,
     name: str = "score",
     query: str | None = None,
+    trigger: float | None = 1.0,
 ) -> tuple[float, BatchFinished]:
     operators = (
         OperatorObservation("clicks", rows, rows, 0.1, used, 0.06, 0.05),
@@ -60,7 +61,7 @@ def batch(
     )
     source = SourceObservation("clicks", rows, waiting)
     seen = Observation(
-        number, NOON + at, seconds, 1.0, slots, operators, (source,), 3, used, most_slots=8
+        number, NOON + at, seconds, trigger, slots, operators, (source,), 3, used, most_slots=8
     )
     return at, BatchFinished(seen, NOON + at - 5.0, NOON + at, query)
 

@@ -47,7 +47,7 @@ def test_the_headline_says_how_it_went(story: Story) -> None:
         "It used 2.2 slots on average, 0.367 slot-hours, and saved 0.967: 72 % of what all slots "
         "all the time would have taken.",
         "7 rows came late and 600 rows failed and were set aside.",
-        "It began again never, and 1 fault was seen.",
+        "It never began again, and 1 fault was seen.",
         "It ended as asked: stopped by its user.",
     )
 
@@ -139,6 +139,39 @@ def test_a_time_can_be_left_out(tmp_path: Path) -> None:
     assert found.summary.batches == 50
     assert found.summary.rows == 5_000
     assert any(each.title == "The topology" for each in found.chapters)
+    # The start lies before: it is neither told nor counted.
+    assert found.headline[0].startswith("It ran from 17 November 2026, 12:01:40 for 49.5 s")
+    assert {each.kind for each in found.moments}.isdisjoint({"start", "restart"})
+
+
+def test_of_a_time_in_which_nothing_happened_there_is_no_story(tmp_path: Path) -> None:
+    journal = write(tmp_path / "journal", whole_run())
+    assert told(journal, since_seconds=NOON + 9_000).stories == ()
+
+
+def test_a_restart_counts_also_where_the_start_is_left_out(tmp_path: Path) -> None:
+    start = QueryStarted("id", "shop", "", "1.0", "4.3", 4)
+    events = [(0.0, start), batch(0, 1.0), (20.0, start), batch(1, 21.0), (60.0, start)]
+    (found,) = told(write(tmp_path, events), since_seconds=NOON + 40).stories
+    assert found.summary.restarts == 1
+    assert [(each.at_seconds - NOON, each.kind) for each in found.moments] == [(60.0, "restart")]
+
+
+def test_runs_with_triggers_of_their_own_and_without(tmp_path: Path) -> None:
+    start, end = QueryStarted("id", "shop", "", "1.0", "4.3", 4), QueryStopped("ended")
+    events = [
+        (0.0, start), batch(0, 1.0), (2.0, end),
+        (60.0, start), batch(1, 61.0, trigger=9.0), (62.0, end),
+        (70.0, start), batch(2, 71.0, trigger=None), (72.0, end),
+    ]  # fmt: skip
+    (found,) = told(write(tmp_path, events)).stories
+    assert "It kept up: every batch ended within its trigger." in found.headline
+    assert found.headline[-1] == "It ended as asked."
+    assert [(each.kind, each.what) for each in found.moments if "start" in each.kind] == [
+        ("start", "The query began with 4 slots."),
+        ("restart", "The query began again with 4 slots."),
+        ("restart", "The query began again with 4 slots."),
+    ]
 
 
 def test_restarts_and_how_the_run_before_ended(tmp_path: Path) -> None:

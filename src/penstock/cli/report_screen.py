@@ -34,6 +34,8 @@ def _story(story: Story) -> Iterator[RenderableType]:
     yield Text(f"\nThe story of {story.name}", style="bold")
     yield Text(" ".join(story.headline))
     for chapter in story.chapters:
+        if chapter.drawing and not chapter.figures and not chapter.tables:
+            continue  # its words are about a picture that is not here
         yield Text(f"\n{chapter.title}", style="bold")
         yield Text(chapter.said)
         for figure in chapter.figures:

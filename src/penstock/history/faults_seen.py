@@ -20,6 +20,7 @@ from penstock.journal.events import (
 
 KEPT_FAULTS = 500
 KEPT_RUNS = 200
+MOST_LETTERS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class FaultsSeen:
         self.newest: deque[Fault] = deque(maxlen=KEPT_FAULTS)
         self.began: deque[Began] = deque(maxlen=KEPT_RUNS)
         self._starts = BoundedCounts[str]("others")
+        self._left_out = (0, 0)
         self.skipped_batches = 0
         self.corrupt_lines = 0
         self.unknown_events = 0
@@ -61,11 +63,19 @@ class FaultsSeen:
     @property
     def starts(self) -> int:
         """How often any query began."""
-        return self._starts.total
+        return self._starts.total - self._left_out[0]
 
     @property
     def restarts(self) -> int:
         """How often a query began again; several may share a journal."""
+        return self._all_restarts() - self._left_out[1]
+
+    def leave_out_starts(self) -> None:
+        """Count no start so far; a query that begins again from now on still begins again."""
+        self.began.clear()
+        self._left_out = (self._starts.total, self._all_restarts())
+
+    def _all_restarts(self) -> int:
         return self._starts.total - len(self._starts.largest())
 
     @property
@@ -89,7 +99,8 @@ class FaultsSeen:
     def fault(self, at_seconds: float, told: FaultSeen) -> None:
         """Take in a fault."""
         self.by_kind.add(told.what, told.count)
-        self.newest.append(Fault(at_seconds, told.what, told.detail, told.count, told.batch_id))
+        detail = told.detail[:MOST_LETTERS]
+        self.newest.append(Fault(at_seconds, told.what, detail, told.count, told.batch_id))
 
     def start(self, at_seconds: float, told: QueryStarted) -> None:
         """Take in that a query began."""

@@ -173,7 +173,9 @@ class JournalHistory:
         if isinstance(body, ControlTaken):  # it holds for all
             for query in self._queries.values():
                 query.decisions.control = body
-        if isfinite(at_seconds):
+        if at_seconds < self._since:
+            self._queries[name].faults.leave_out_starts()
+        elif isfinite(at_seconds):
             self._queries[name].last_at_seconds = at_seconds
 
     def _name_of(self, body: Any) -> str:

@@ -21,6 +21,8 @@ from penstock.report.words import (
     share,
 )
 
+ENDED = "ended"
+"""What a query writes down that was stopped, or had no more to do; it says nothing more."""
 _LONG_SECONDS = 20 * 3_600.0
 
 
@@ -52,7 +54,8 @@ def ending_of(query: QueryHistory, zone: tzinfo) -> str:
         return f"Nothing says that it has ended{when}."
     if told.error:
         return f"It ended with an error: {told.error.rstrip('.')}."
-    return f"It ended as asked: {told.reason.rstrip('.')}."
+    why = "" if told.reason in ("", ENDED) else f": {told.reason.rstrip('.')}"
+    return f"It ended as asked{why}."
 
 
 def headline_of(query: QueryHistory, zone: tzinfo) -> tuple[str, ...]:
@@ -74,10 +77,12 @@ def _sentences(query: QueryHistory, found: Summary, zone: tzinfo) -> Iterator[st
         yield _slots(found)
     lost = [
         f"{counted(found.late_rows, 'row')} came late" if found.late_rows else "",
-        f"{counted(found.failed_rows, 'row')} failed and were set aside"
+        f"{counted(found.failed_rows, 'row')} failed and {_was(found.failed_rows)} set aside"
         if found.failed_rows
         else "",
-        f"{counted(query.faults.shed.total, 'row')} were shed" if query.faults.shed.total else "",
+        f"{counted(query.faults.shed.total, 'row')} {_was(query.faults.shed.total)} shed"
+        if query.faults.shed.total
+        else "",
     ]
     told = [each for each in lost if each]
     if told:
@@ -86,9 +91,9 @@ def _sentences(query: QueryHistory, found: Summary, zone: tzinfo) -> Iterator[st
     elif found.batches:
         yield "No row was late, and none failed."
     if found.restarts or found.faults:
-        seen = "was" if found.faults == 1 else "were"
-        faults = counted(found.faults, "fault")
-        yield f"It began again {_times(found.restarts)}, and {faults} {seen} seen."
+        faults = f"{counted(found.faults, 'fault')} {_was(found.faults)} seen"
+        again = f"began again {_times(found.restarts)}" if found.restarts else "never began again"
+        yield f"It {again}, and {faults}."
     yield ending_of(query, zone)
 
 
@@ -102,17 +107,17 @@ def _kept_up(query: QueryHistory, found: Summary) -> str:
     longest = float(np.max(query.batches.column("slowest")))
     if found.behind is None:
         return f"Batches ran one after the other, the longest for {duration(longest)}."
-    trigger = duration(query.batches.last()["trigger"])
+    trigger = _trigger(query)
     if found.behind == 0:
-        return f"It kept up: every batch ended within its trigger of {trigger}."
+        return f"It kept up: every batch ended within its trigger{trigger}."
     if found.behind < 0.05:
         return (
             f"It kept up but for {share(found.behind)} of its batches, which took longer than "
-            f"their trigger of {trigger}; the longest took {duration(longest)}."
+            f"their trigger{trigger}; the longest took {duration(longest)}."
         )
     who = "all" if found.behind == 1 else f"{share(found.behind)} of"
     return (
-        f"It fell behind: {who} its batches took longer than their trigger of "
+        f"It fell behind: {who} its batches took longer than their trigger"
         f"{trigger}, the longest {duration(longest)}."
     )
 
@@ -141,5 +146,16 @@ def _slots(found: Summary) -> str:
     )
 
 
+def _trigger(query: QueryHistory) -> str:
+    """Name the trigger, where all batches that had one had the same."""
+    triggers = query.batches.column("trigger")
+    known = np.unique(triggers[~np.isnan(triggers)])
+    return f" of {duration(float(known[0]))}" if len(known) == 1 else ""
+
+
+def _was(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
 def _times(number: int) -> str:
-    return {0: "never", 1: "once", 2: "twice"}.get(number, f"{number:,} times")
+    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")

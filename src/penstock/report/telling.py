@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import tzinfo
+from math import isfinite
 
 from penstock.history.journal_history import JournalHistory
 from penstock.history.query_history import QueryHistory
@@ -75,7 +76,9 @@ def why_empty(history: JournalHistory) -> str:
 
 
 def _has_begun(query: QueryHistory) -> bool:
-    return query.batch_count > 0 or query.started is not None or query.decisions.count > 0
+    # What began before the time that is told of, and was not heard of in it, has no story.
+    is_known = query.started is not None and isfinite(query.last_at_seconds)
+    return query.batch_count > 0 or is_known or query.decisions.count > 0
 
 
 def _name(history: JournalHistory, query: QueryHistory) -> str:

@@ -9,7 +9,7 @@ from math import isfinite
 import numpy as np
 
 from penstock.history.query_history import QueryHistory
-from penstock.report.headline import clock_for, ending_of
+from penstock.report.headline import ENDED, clock_for, ending_of
 from penstock.report.story import Chapter, Moment, Table
 from penstock.report.words import counted, duration, figure
 
@@ -60,11 +60,18 @@ def moments_of(query: QueryHistory, zone: tzinfo) -> tuple[Moment, ...]:
 def _starts(query: QueryHistory) -> Iterator[Moment]:
     for number, each in enumerate(query.faults.began):
         slots = f"with {counted(each.slots, 'slot')}"
-        if number == 0 and not query.faults.restarts:
+        # Of very many starts the oldest are forgotten: then the first that is known is none.
+        is_first = number == 0 and len(query.faults.began) > query.faults.restarts
+        if is_first or not query.faults.restarts:
             yield Moment(each.at_seconds, f"The query began {slots}.", "start")
         else:
-            after = f" after: {each.after}" if each.after else ""
-            yield Moment(each.at_seconds, f"The query began {slots}{after}.", "restart")
+            text = f"The query began again {slots}{_after(each.after)}."
+            yield Moment(each.at_seconds, text, "restart")
+
+
+def _after(ending: str | None) -> str:
+    """Say how the run before had ended, where that says anything."""
+    return "" if not ending or ending == ENDED else f", after: {ending.rstrip('.')}"
 
 
 def _behind(query: QueryHistory) -> Iterator[Moment]:
