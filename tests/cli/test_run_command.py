@@ -53,6 +53,26 @@ class TestJobFile:
         assert "It has: nightly, hourly." in str(told.value)
         assert "app.py:nightly" in str(told.value)
 
+    def test_what_is_usual_is_named_before_the_rest(self, tmp_path: Path) -> None:
+        file = written(tmp_path, "def price(row): ...\ndef build(spark): ...\n")
+        with pytest.raises(ConfigurationError, match=r"name another: app\.py:build\.$"):
+            JobFile.parse(f"{file}:topology").load()
+
+    @pytest.mark.parametrize(
+        ("text", "named", "checkpoint"),
+        [
+            ("def build(spark): ...\n", "", "app.checkpoint"),
+            ("def build(spark): ...\n", ":build", "app.checkpoint"),
+            ("def topology(spark): ...\n", ":topology", "app.checkpoint"),
+            ("def build(s): ...\ndef topology(s): ...\n", ":topology", "app-topology.checkpoint"),
+            ("def build(s): ...\ndef nightly(s): ...\n", ":nightly", "app-nightly.checkpoint"),
+        ],
+    )
+    def test_a_job_has_one_checkpoint_however_it_is_named(
+        self, tmp_path: Path, text: str, named: str, checkpoint: str
+    ) -> None:
+        assert JobFile.parse(written(tmp_path, text) + named).load().checkpoint == checkpoint
+
     def test_a_value_is_no_function(self, tmp_path: Path) -> None:
         file = written(tmp_path, "topology = [1]\n")
         with pytest.raises(ConfigurationError, match=r"no function 'topology'.*no function at all"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -26,8 +26,6 @@ class JobFile:
 
     >>> JobFile.parse("jobs/enrich.py:nightly").function
     'nightly'
-    >>> JobFile.parse("jobs/enrich.py").checkpoint, JobFile.parse("enrich.py:nightly").checkpoint
-    ('enrich.checkpoint', 'enrich-nightly.checkpoint')
     """
 
     path: Path
@@ -41,12 +39,6 @@ class JobFile:
             return cls(Path(before).absolute(), after)
         return cls(Path(text).absolute())
 
-    @property
-    def checkpoint(self) -> str:
-        """Where the checkpoint is unless said: in the working directory, one for each job."""
-        of = f"-{self.function}" if self.function else ""
-        return f"{self.path.stem}{of}.checkpoint"
-
     def load(self) -> Job:
         """Run the file and find its function."""
         if not self.path.is_file():
@@ -59,19 +51,20 @@ class JobFile:
 
     def _found_in(self, module: ModuleType) -> str:
         wanted = DEFAULT_FUNCTIONS if self.function is None else (self.function,)
-        for name in wanted:
-            if callable(getattr(module, name, None)):
-                return name
+        found = _first_of(wanted, module)
+        if found is not None:
+            return found
         missing = " and no function ".join(f"'{name}'" for name in wanted)
         own = [
             name
             for name, value in vars(module).items()
             if inspect.isfunction(value) and value.__module__ == module.__name__
         ]
+        meant = next((name for name in (*DEFAULT_FUNCTIONS, *own) if name in own), "function")
         has = f"It has: {', '.join(own)}. " if own else "It has no function at all. "
         raise ConfigurationError(
             f"{self.path} has no function {missing}. {has}Write one that takes the Spark session, "
-            f"or name another: {self.path.name}:{own[0] if own else 'function'}."
+            f"or name another: {self.path.name}:{meant}."
         )
 
 
@@ -83,6 +76,15 @@ class Job:
     module: ModuleType
     function: Callable[..., Any]
     name: str
+
+    @property
+    def checkpoint(self) -> str:
+        """Where the checkpoint is unless said: in the working directory, one for each job.
+
+        ``enrich.py:build`` is the same job as ``enrich.py``, and so goes on from its checkpoint.
+        """
+        is_usual = self.name == _first_of(DEFAULT_FUNCTIONS, self.module)
+        return f"{self.file.path.stem}{'' if is_usual else f'-{self.name}'}.checkpoint"
 
     def build(self, spark: SparkSession) -> list[Outlet]:
         """Call the user's function and check what it returns."""
@@ -126,3 +128,8 @@ class Job:
             "alone. Give its other parameters defaults, or name another function: "
             f"{self.file.path.name}:function."
         )
+
+
+def _first_of(names: Sequence[str], module: ModuleType) -> str | None:
+    """Return the first of these names that is a function's."""
+    return next((name for name in names if callable(getattr(module, name, None))), None)

@@ -100,7 +100,7 @@ def run(
     remaining = {"remaining": of_backlog} if available_now else {}
     ended = run_job.run_job(
         job,
-        checkpoint or job.checkpoint,
+        checkpoint,
         display(name or job.path.name, json=json, quiet=quiet, **remaining),
         trigger=trigger,
         available_now=available_now,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.elasticity import Elasticity
+from penstock.cli.inspect import count
 from penstock.cli.job_file import JobFile
 from penstock.cli.progress import Progress
 from penstock.cli.quiet_spark import quiet_spark
@@ -77,7 +78,7 @@ class Ended:
 
 def run_job(
     file: JobFile,
-    checkpoint: str,
+    checkpoint: str | None,
     progress: Any,
     *,
     trigger: str | None = None,
@@ -96,6 +97,7 @@ def run_job(
     ``starting`` is entered while Spark and the query start, to show that something is going on.
     """
     job = file.load()
+    checkpoint = checkpoint or job.checkpoint
     slots, policy = elasticity.slots(master), elasticity.chosen_policy()
     log = spark_log(checkpoint)
     title = name or file.path.stem
@@ -205,12 +207,13 @@ def as_text(ended: Ended) -> str:
     record = ended.record
     late = f", {record.late_rows:,} late" if record.late_rows else ""
     lines = [
-        f"{'Stopped' if ended.by_ctrl_c else 'Ended'}: {record.batches:,} micro-batches, "
-        f"{record.rows_in:,} rows, {record.failed_rows:,} failed{late}."
+        f"{'Stopped' if ended.by_ctrl_c else 'Ended'}: "
+        f"{record.batches:,} micro-batch{'' if record.batches == 1 else 'es'}, "
+        f"{count(record.rows_in, 'row')}, {record.failed_rows:,} failed{late}."
     ]
     for output in ended.topology.outputs:
-        rows = record.rows_out.get(output.name, 0)
-        lines.append(f"  {output.name}: {rows:,} rows to {path_of(output) or output.describe()}")
+        rows = count(record.rows_out.get(output.name, 0), "row")
+        lines.append(f"  {output.name}: {rows} to {path_of(output) or output.describe()}")
     lines.append(f"  checkpoint: {ended.checkpoint}")
     lines.append(f"  journal: {ended.journal}")
     if ended.spark_log:
