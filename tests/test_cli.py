@@ -147,6 +147,7 @@ class TestRefusals:
         ("arguments", "told"),
         [
             (("brew",), "No such command 'brew'"),
+            (("rnu",), "Did you mean 'run'? See: penstock --help"),
             (("run", "nosuch.py", "--checkpoint", "ck"), "there is no file"),
             (("run", "job.py"), "there is no file"),
             (("run",), "Missing argument"),

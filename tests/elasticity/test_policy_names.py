@@ -49,6 +49,7 @@ def test_a_setting_more() -> None:
         ("replica-pool:interval=5s,interval=6s", "'interval' is twice"),
         ("replica-pool:utilisation=7", r"utilisation=7\) can't work"),
         ("fuzzy:rails=1", "policy 'fuzzy' has no setting 'rails'"),
+        ("fuzzy:rails=1", r"It has: (?!.*\bmin_slots\b.*\bmin_slots\b)"),
         ("auto-scale-plus:horizon=soon", r"AutoScalePlus\(horizon='soon'\)"),
     ],
 )

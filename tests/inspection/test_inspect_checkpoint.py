@@ -169,7 +169,7 @@ class TestDamaged:
             (lambda ck: a_state_file(ck).unlink(), "is missing"),
             (lambda ck: (ck / "query.json").unlink(), "query.json is missing"),
             (lambda ck: cut(ck / "query.json"), "is cut short or damaged"),
-            (lambda ck: (ck / "query.json").write_bytes(b"\xff\xfe"), "can't be read"),
+            (lambda ck: (ck / "query.json").write_bytes(b"\xff\xfe"), "can't be read ('utf-8'"),
             (lambda ck: shutil.rmtree(ck / "spark"), "is empty or missing"),
             (lambda ck: (ck / "spark/offsets/9").touch(), "they don't belong together"),
         ],

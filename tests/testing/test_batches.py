@@ -274,6 +274,7 @@ def test_policy_placement_slots_and_clock_are_those_given(spark: SparkSession) -
     [
         ([], {}, "there are no batches"),
         ([{"n": 1}], {}, "a list with a list of rows for each micro-batch"),
+        ([(1,), (2,)], {}, "a list with a list of rows for each micro-batch"),
         ([[(1,)]], {"close_windows": True}, "close_windows needs a watermark"),
         ([[(1,)]], {"restart_after": [1]}, "names micro-batch 1. There are 1"),
         ([[("x",)]], {}, "row 0 of batch 0 of 'source' does not fit"),

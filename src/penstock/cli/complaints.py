@@ -72,7 +72,8 @@ def _usage(error: Any) -> str:
     message = " ".join(error.format_message().split()).rstrip(".")
     context = getattr(error, "ctx", None)
     if isinstance(error, _UsageError) and context is not None:
-        return f"{message}. See: {context.command_path} --help"
+        end = "" if message.endswith("?") else "."
+        return f"{message}{end} See: {context.command_path} --help"
     return str(message)
 
 

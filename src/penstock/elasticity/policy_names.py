@@ -63,7 +63,7 @@ def policy_named(text: str, least: int, most: int | None) -> Policy:
         elif key in of_rails:
             rails[key] = value
         else:
-            raise ConfigurationError(_unknown(name, key, (*own, *of_rails)))
+            raise ConfigurationError(_unknown(name, key, tuple(dict.fromkeys((*own, *of_rails)))))
     if rails:
         given["rails"] = GuardRails(**rails)
     try:

@@ -40,7 +40,8 @@ def read_identity(path: Path) -> Identity:
     except CheckpointError as error:
         return Identity(problems=(_told(error),))
     except (OSError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
-        return Identity(problems=(Problem(f"{file} can't be read ({error!r})", _COPY),))
+        why = f"no {error}" if isinstance(error, KeyError) else str(error)
+        return Identity(problems=(Problem(f"{file} can't be read ({why})", _COPY),))
 
 
 def refuse_others(path: Path) -> None:

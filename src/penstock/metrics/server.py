@@ -138,8 +138,8 @@ def _listen(host: str, port: int) -> _Http:
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ConfigurationError(
-            f"metrics can't be served on {host}:{port}: {reason}. Choose another port, or 0 to "
-            "have a free one chosen."
+            f"metrics can't be served on {host}:{port}: {reason}. Choose another port, 0 to have a "
+            "free one chosen, or an address of this machine."
         ) from None
 
 

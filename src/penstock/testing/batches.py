@@ -191,12 +191,19 @@ def _given(batches: Any, schema: Any, spark: SparkSession) -> dict[str, _Given]:
 
 
 def _listed(batches: Any) -> Sequence[Any]:
-    if not isinstance(batches, list | tuple) or any(isinstance(each, Mapping) for each in batches):
+    if not isinstance(batches, list | tuple) or any(map(_is_a_row, batches)):
         raise ConfigurationError(
             "batches is a list with a list of rows for each micro-batch. "
             "Write [[{'n': 1}, {'n': 2}], [{'n': 3}]]."
         )
     return batches
+
+
+def _is_a_row(batch: Any) -> bool:
+    """Tell a row that stands where a list of rows should."""
+    if isinstance(batch, Mapping | Row):
+        return True
+    return isinstance(batch, tuple) and any(not isinstance(each, tuple | Mapping) for each in batch)
 
 
 def _by_name(setting: Any, names: Iterable[str]) -> dict[str, Any]:
