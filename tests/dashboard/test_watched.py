@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import shutil
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -120,3 +122,25 @@ def test_names_are_told_apart_and_none_is_needed_twice(tmp_path: Path) -> None:
 def test_nothing_to_show_is_a_mistake() -> None:
     with pytest.raises(ConfigurationError, match="penstock dashboard CHECKPOINT"):
         Watched([])
+
+
+def test_a_journal_that_fails_to_be_read_does_not_keep_another_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = Watched([written(tmp_path / "a", 1), written(tmp_path / "b", 1)])
+    both_tried = threading.Event()
+
+    def fail(stop: Callable[[], bool]) -> None:
+        raise RuntimeError("no")
+
+    def end(stop: Callable[[], bool]) -> None:
+        both_tried.set()
+
+    for step in ("glance", "refresh"):
+        monkeypatch.setattr(watched.journals[0], step, fail)
+    monkeypatch.setattr(watched.journals[1], "refresh", end)
+    watched.start()
+    try:
+        assert both_tried.wait(10.0)
+    finally:
+        watched.stop()

@@ -229,6 +229,16 @@ def test_a_journal_begun_anew_is_followed_from_its_start(
         assert seqs(follower) == []
 
 
+def test_a_file_that_somebody_emptied_is_followed_from_its_start(tmp_path: Path) -> None:
+    put(tmp_path, 1, line(7), line(8), line(9))
+    with Follower(tmp_path) as follower:
+        assert seqs(follower) == [7, 8, 9]
+        segment_path(tmp_path, 1).write_bytes(line(1))
+        assert seqs(follower) == [1]
+        put(tmp_path, 1, line(2))
+        assert seqs(follower) == [2]
+
+
 @pytest.mark.parametrize("offset", [5, 100_000])
 def test_a_cursor_that_fits_no_line_means_another_journal(tmp_path: Path, offset: int) -> None:
     put(tmp_path, 1, line(1))

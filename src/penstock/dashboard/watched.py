@@ -123,16 +123,27 @@ class Watched:
             journal.close()
 
     def _run(self) -> None:
-        if any([journal.glance(self._ending.is_set) for journal in self.journals]):
+        long = [self._tried(each, each.glance, self._ending.is_set) for each in self.journals]
+        if any(long):
             # Whoever has just started it wants to see something before all of it is read.
             self._seen.wait(_GRACE_SECONDS)
         while not self._ending.is_set():
             for journal in self.journals:
-                try:
-                    journal.refresh(self._give_way)
-                except Exception:  # one journal must not keep the others from being read
-                    _log.exception("reading the journal %s failed, and goes on", journal.name)
+                self._tried(journal, journal.refresh, self._give_way)
             self._ending.wait(_LOOK_EVERY_SECONDS)
+
+    def _tried(
+        self,
+        journal: WatchedJournal,
+        read: Callable[[Callable[[], bool]], object],
+        stop: Callable[[], bool],
+    ) -> bool:
+        """Read; what goes wrong with one journal must not keep the others from being read."""
+        try:
+            return bool(read(stop))
+        except Exception:
+            _log.exception("reading the journal %s failed, and goes on", journal.name)
+            return False
 
     def _give_way(self) -> bool:
         """Let those who look at pages go first, for a moment; say whether to end."""

@@ -87,7 +87,9 @@ class LineFollower:
             self._file = _open(segment_path(self.directory, self._segment))
             replaced = self._file is not None and not _ends_line(self._file, self._offset)
         elif self._file is not None and self._segment in numbers:
-            replaced = _is_replaced(self._file, segment_path(self.directory, self._segment))
+            replaced = self._is_cut() or _is_replaced(
+                self._file, segment_path(self.directory, self._segment)
+            )
         else:
             # Writers never delete their newest segment, so these are another journal's.
             replaced = bool(numbers) and numbers[-1] < self._segment
@@ -95,6 +97,10 @@ class LineFollower:
             self.close()
             self._segment, self._offset, self._line = Cursor()
             self.times_begun_anew += 1
+
+    def _is_cut(self) -> bool:
+        """Say whether lines were taken back that had been handed out: no writer does that."""
+        return self._file is not None and os.fstat(self._file.fileno()).st_size < self._offset
 
     def _rest_of_segment(self, is_finished: bool) -> Iterator[RawLine]:
         if self._file is None:
