@@ -175,6 +175,20 @@ def test_no_progress_in_it(tmp_path: Path, text: str) -> None:
 
 
 def test_a_directory_without_a_journal(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="there is no journal in"):
+        read_recordings(tmp_path)
+
+
+def test_a_checkpoint_has_its_journal_inside(tmp_path: Path) -> None:
+    with JournalWriter(tmp_path / "journal") as journal:
+        journal.write(QueryStarted("id", "clicks", "", "0.1", "4.3", 4))
+        journal.write(BatchFinished(observation(0, 4)))
+    (found,) = read_recordings(tmp_path)
+    assert found == read_recordings(tmp_path / "journal")[0]
+
+
+def test_a_journal_without_batches(tmp_path: Path) -> None:
+    JournalWriter(str(tmp_path)).close()
     with pytest.raises(ConfigurationError, match="is no journal with micro-batches in it"):
         read_recordings(tmp_path)
 

@@ -11,23 +11,24 @@ from rich.console import Console
 
 from penstock.cli.options import AsJson, OnlyResult
 from penstock.cli.time_left import shown
+from penstock.journal.location import journal_of
 
 
 def agree(
-    journals: Annotated[list[Path], typer.Argument(help="Journals of runs, by their folders.")],
+    journals: Annotated[list[Path], typer.Argument(help="Journals of runs, or their checkpoints.")],
     json: AsJson = False,
     quiet: OnlyResult = False,
 ) -> None:
     """Tell how well the simulator predicts runs that were journaled.
 
     What rows, tasks and batches cost is learnt from one part of a run, and the other is predicted.
-    Example: penstock agree checkpoint/journal
+    Example: penstock agree checkpoint
     """
     from penstock.cli import agree as agreeing
     from penstock.simulation.agreement.agreement import as_dict
 
     with shown(quiet) as show:
-        found = agreeing.agree(journals, show)
+        found = agreeing.agree([journal_of(path) for path in journals], show)
     if json:
         typer.echo(json_format.dumps({"runs": [as_dict(each) for each in found]}))
     else:

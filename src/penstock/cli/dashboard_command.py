@@ -58,7 +58,7 @@ def dashboard(
 
     Reads the journals and nothing else; no query is touched. Ctrl-C ends it.
     Example: penstock dashboard my-checkpoint
-    Example: penstock dashboard live simulated/static-8/journal --port 0 --open
+    Example: penstock dashboard live simulated/journal/static-8 --port 0 --open
     """
     from penstock.dashboard.serving import serve
 

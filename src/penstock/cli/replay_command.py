@@ -18,7 +18,9 @@ from penstock.windows.durations import seconds as seconds_of
 def replay(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="Logged progress of queries, or a journal."),
+        typer.Argument(
+            metavar="FILE", help="Logged progress of queries, a journal, or its checkpoint."
+        ),
     ],
     policy: Annotated[
         list[str] | None,

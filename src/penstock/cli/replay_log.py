@@ -178,8 +178,12 @@ def as_screen(log: ReplayedLog) -> Group:
     for found in log.comparisons:
         parts += [Text(_about(found)), _table(found), Text(f"{_advice(found)}\n")]
     for short in log.too_short:
-        parts.append(Text(f"{short.title}: left out, only {len(short.batches)} micro-batches"))
+        parts.append(Text(f"{short.title}: left out, only {_batches(short)}"))
     return Group(*parts)
+
+
+def _batches(short: Recording) -> str:
+    return "1 micro-batch" if len(short.batches) == 1 else f"{len(short.batches)} micro-batches"
 
 
 def _about(found: Comparison) -> str:

@@ -10,10 +10,11 @@ import typer
 
 from penstock.cli.options import AsJson, OnlyErrors
 from penstock.cli.time_left import shown
+from penstock.journal.location import journal_of
 
 
 def skyline(
-    journal: Annotated[Path, typer.Argument(help="A query's journal, by its folder.")],
+    journal: Annotated[Path, typer.Argument(help="A query's journal, or its checkpoint.")],
     png: Annotated[Path, typer.Option(help="The picture; a file of this name is replaced.")] = Path(
         "skyline.png"
     ),
@@ -25,12 +26,14 @@ def skyline(
 
     Of those over two columns. The query may be running: draw again to see how it goes on. With
     --json nothing is drawn; the points are printed instead.
-    Example: penstock skyline checkpoint/journal --png skyline.png
+    Example: penstock skyline checkpoint --png skyline.png
     """
     from penstock.cli import skyline as drawing
 
     with shown(quiet) as show:
-        windows = drawing.newest_windows(journal, operator, lambda share: show("reading", share))
+        windows = drawing.newest_windows(
+            journal_of(journal), operator, lambda share: show("reading", share)
+        )
     if json:
         typer.echo(json_format.dumps({"skylines": drawing.as_dicts(windows)}))
         return

@@ -15,6 +15,7 @@ from penstock.elasticity.query_progress import (
 )
 from penstock.errors import ConfigurationError
 from penstock.journal.events import BatchFinished, QueryStarted
+from penstock.journal.location import journal_of
 from penstock.journal.reader import read as read_journal
 from penstock.replay.recording import RecordedBatch, Recording
 
@@ -23,13 +24,13 @@ Told = Callable[[float], object]
 
 
 def read_recordings(path: Path, on_read: Told = lambda share: None) -> list[Recording]:
-    """Read all runs of all queries in a file, or in a journal's directory, each by itself.
+    """Read all runs of all queries in a file, a journal or a checkpoint, each by itself.
 
     A file holds one JSON object on each line, or a list of them, or Spark's log with the progress
     in it; lines that are no progress are passed over. ``on_read`` is told the share read so far.
     """
     if path.is_dir():
-        return _of_journal(path, on_read)
+        return _of_journal(journal_of(path), on_read)
     if not path.is_file():
         raise ConfigurationError(
             f"there is nothing at {path}. Name a file with the progress of a query as JSON lines, "
