@@ -181,6 +181,23 @@ def test_a_page_fits_and_follows_the_theme(
     seen.page.screenshot(path=SCREENSHOTS / name, full_page=True)
 
 
+@pytest.mark.parametrize("path", PAGES)
+def test_a_phone_cuts_nothing_off(site: Running, look: OpenAt, path: str) -> None:
+    seen = look(site.address, width=375)
+    seen.go(path)
+    here = seen.page.locator("nav a[aria-current]").bounding_box()
+    assert here["x"] >= 0
+    assert here["x"] + here["width"] <= 375, "the page that is shown is seen in the list"
+    cut = seen.page.evaluate(
+        "() => [...document.querySelectorAll('main td, main dd, main h2, main p, main .chip')]"
+        ".filter(each => !each.closest('.drawing') && each.getBoundingClientRect().right > 376"
+        "|| each.scrollWidth > each.clientWidth + 1 && each.clientWidth > 0"
+        "&& getComputedStyle(each).display !== 'inline')"
+        ".map(each => each.outerHTML.slice(0, 200))"
+    )
+    assert cut == []
+
+
 def test_the_theme_can_be_chosen_and_is_kept(site: Running, look: OpenAt) -> None:
     seen = look(site.address)
     seen.go("/")

@@ -111,7 +111,7 @@ def test_decisions_say_what_was_expected_and_what_came(shown: Shown) -> None:
     assert found.tiles["Decisions"] == ("1", "0 changed the slots")
     (row,) = found.rows("time (UTC)", "after batch")
     assert row == [
-        "2023-11-14 22:13:22", "0", "2", "decided: plainplain", "1.7",
+        "2023-11-14 22:13:22", "0", "2", "decided: plain plain", "1.7",
         "batches took 25 % of the trigger", "200 rows in 4 s",
         "200 rows came (forecast +0 %); batches took 25 % of the trigger",
     ]  # fmt: skip
@@ -175,8 +175,11 @@ def test_windows_tell_what_is_open_kept_and_late(shown: Shown) -> None:
         "plain", "flat plain", "plan: plain", "0",
     ]  # fmt: skip
     assert found.rows("operator", "rows") == [["plain", "4"]]
-    behind = curves(charts(sections)["Watermark behind the clock"])["behind"]
+    drawn = charts(sections)
+    behind = curves(drawn["Watermark behind the clock"])["behind"]
     assert [point[1] for point in behind] == [12.0] * 4
+    assert curves(drawn["Partial results kept"])["plain"][0][1] == 4.0
+    assert curves(drawn["Open windows"])["plain"][0][1] == 5.0
 
 
 def test_preference_draws_the_newest_skyline_and_the_two_stages(shown: Shown) -> None:

@@ -35,6 +35,11 @@ document.addEventListener("change", (event) => {
 new MutationObserver(() => {
   const select = document.getElementById("theme");
   if (select && !select.dataset.set) { select.dataset.set = "1"; window.penstockTheme(); }
+  const here = document.querySelector(".pages a[aria-current]");
+  if (here && !here.dataset.set) {  // where not all pages fit, the one that is shown does
+    here.dataset.set = "1";
+    here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.clientWidth / 2;
+  }
 }).observe(document.documentElement, { childList: true, subtree: true });
 </script>"""
 

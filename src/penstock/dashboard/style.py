@@ -76,7 +76,8 @@ tbody tr:last-child td { border-bottom: none; }
 .words { text-align: left; overflow-wrap: anywhere; min-width: 6.5em; }
 .number { text-align: right; white-space: nowrap; }
 .chip { display: inline-block; font-size: 11.5px; border: 1px solid var(--line);
-  border-radius: 99px; padding: 0 8px; margin-left: 6px; color: var(--soft); white-space: nowrap; }
+  border-radius: 10px; padding: 0 8px; margin-left: 2px; color: var(--soft);
+  overflow-wrap: anywhere; text-align: left; }
 .notice { border: 1px solid var(--line); border-left: 4px solid var(--k0); border-radius: 8px;
   background: var(--card); padding: 10px 14px; overflow-wrap: anywhere; color: var(--fg); }
 .notice.warn { border-left-color: var(--warn); } .notice.bad { border-left-color: var(--bad); }

@@ -107,7 +107,7 @@ def _slots(made: Made) -> str:
 
 def _reason(made: Made) -> Safe:
     decision = made.told.decision
-    held = [element("span", name, class_="chip") for name in decision.held_by]
+    held = [joined((" ", element("span", name, class_="chip"))) for name in decision.held_by]
     return element("div", joined([element("span", decision.reason), *held]))
 
 
