@@ -45,7 +45,7 @@ a { color: var(--k0); }
 .pages a:hover { color: var(--fg); }
 .pages a[aria-current] { color: var(--fg); border-bottom-color: var(--k0); font-weight: 600; }
 .page { max-width: 1440px; margin: 0 auto; padding: 16px 20px 48px; width: 100%;
-  box-sizing: border-box; }
+  box-sizing: border-box; overflow-wrap: anywhere; }
 .page h1 { font-size: 20px; line-height: 1.3; margin: 0 0 4px; font-weight: 650;
   letter-spacing: -.01em; }
 .sections { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 14px;
@@ -96,7 +96,8 @@ body.body--dark .form button.main { color: #0d1117; }
 }
 /* On a phone a row of a table is a small list of its own: nothing is cut off or scrolled for. */
 @media (max-width: 640px) {
-  thead { position: absolute; left: -9999px; }
+  thead { position: absolute; width: 1px; height: 1px; overflow: hidden;
+    clip-path: inset(50%); }
   tbody, tbody tr, tbody td, caption { display: block; }
   tbody tr { padding: 8px 0; border-bottom: 1px solid var(--line); }
   tbody tr:last-child { border-bottom: none; }
