@@ -67,16 +67,34 @@ def test_paths_alone_are_left_to_the_shell() -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_script_is_shown(shell: str) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "penstock", "--show-completion", shell],
+def test_script_is_that_of_the_shell_that_is_named(shell: str) -> None:
+    ran = of_completion("--show-completion", shell)
+    assert ran.returncode == 0, ran.stderr
+    assert f"_PENSTOCK_COMPLETE=complete_{shell}" in ran.stdout
+
+
+def test_script_is_installed_for_the_shell_that_is_named(tmp_path: Path) -> None:
+    ran = of_completion("--install-completion", "fish", home=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    (script,) = tmp_path.rglob("penstock.fish")
+    assert str(script) in ran.stdout
+    assert "complete_fish" in script.read_text()
+
+
+def test_a_shell_without_a_script_is_refused() -> None:
+    ran = of_completion("--show-completion", "tcsh")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "no completion for 'tcsh'. Write one of: bash, zsh, fish" in ran.stderr
+
+
+def of_completion(*words: str, home: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "penstock", *words],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
+        env={**os.environ, **({} if home is None else {"HOME": str(home)})},
     )
-    assert ran.returncode == 0, ran.stderr
-    assert "_PENSTOCK_COMPLETE" in ran.stdout
 
 
 def test_nothing_slow_is_loaded() -> None:

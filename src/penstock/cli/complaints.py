@@ -10,6 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from penstock.cli.completion_script import gave_completion
 from penstock.errors import OperatorError, PenstockError, first_line
 
 WRONG = 2
@@ -24,6 +25,12 @@ _ClickException: Any = typer.BadParameter.__mro__[2]
 
 class Commands(TyperGroup):
     """Runs a command; an error becomes one sentence on stderr and the exit code 2."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments, unless they ask for the completion of a shell."""
+        if gave_completion(args):
+            raise typer.Exit
+        return super().parse_args(ctx, args)
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Run the command line and exit."""
