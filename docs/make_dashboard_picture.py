@@ -57,7 +57,7 @@ def main(keep_in: Path | None = None) -> None:
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         sys.exit("There is no Chromium. On Debian or Ubuntu: apt-get install chromium")
-    load = Load(seconds=75)
+    load = Load(seconds=90)
     with tempfile.TemporaryDirectory() as directory, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=QUIET)
         out = Path(directory) / "demo"

@@ -57,7 +57,7 @@ def lines(
         "aria": {"enabled": True},
         "color": list(COLOURS),
         "textStyle": {"fontFamily": "system-ui, sans-serif"},
-        "grid": {"left": 8, "right": 14, "top": 48, "bottom": 6, "containLabel": True},
+        "grid": {"left": 8, "right": 30, "top": 48, "bottom": 6, "containLabel": True},
         "legend": {
             "data": names,
             "top": 0,
