@@ -182,3 +182,8 @@ def test_names_of_any_letters_never_make_it_too_long_to_be_read(tmp_path: Path, 
         assert asked is not None
         assert asked.control.max_slots == number
         assert watched.news()[-1] == asked
+
+
+def test_a_query_of_another_user_may_read_it(tmp_path: Path) -> None:
+    write_control(tmp_path, Control(max_slots=3), by="me")
+    assert (tmp_path / FILE_NAME).stat().st_mode & 0o777 == 0o644

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from nicegui import ui
 
@@ -25,7 +26,7 @@ class ControlForm:
 
     def __init__(self, watched: Watched, view: View) -> None:
         self._watched = watched
-        self._journal = watched.journals[view.journal].shown.journal
+        self._view = view
         asked = self._asked()
         with ui.element("section").classes("section full"):
             with ui.element("h2"):
@@ -39,11 +40,16 @@ class ControlForm:
                 _button("Leave it to the policy", self._leave)
             self._said = ui.html("").props('aria-live="polite"')
 
+    @property
+    def _journal(self) -> Path | None:
+        return self._watched.journals[self._view.journal].shown.journal
+
     def _asked(self) -> Control:
-        if self._journal is None or not self._journal.is_dir():
+        journal = self._journal
+        if journal is None or not journal.is_dir():
             return Control()
         try:
-            found = read_control(self._journal)
+            found = read_control(journal)
         except PenstockError:
             return Control()
         return found.control if found is not None else Control()
@@ -64,22 +70,25 @@ class ControlForm:
             field.value = None
         self._write(Control)
 
-    def _write(self, make: type[Control] | object) -> None:
-        if self._journal is None or not self._journal.is_dir():
+    def _write(self, make: Callable[[], Control]) -> None:
+        journal = self._journal
+        if journal is None or not journal.is_dir():
             self._said.set_content(notice("This is no running query's journal.", tone="bad"))
             return
         try:
-            control: Control = make()  # type: ignore[operator]
-            write_control(self._journal, control, by=_BY, clock=self._watched.clock)
+            control = make()
+            write_control(journal, control, by=_BY, clock=self._watched.clock)
         except (PenstockError, OSError) as error:
             self._said.set_content(notice("Nothing was changed.", str(error), tone="bad"))
             return
-        self._said.set_content(
-            notice(
-                f"Asked for: {control.describe()}.",
-                "The query takes it up with its next micro-batch, and says so below.",
-            )
-        )
+        self._said.set_content(notice(f"Asked for: {control.describe()}.", self._when()))
+
+    def _when(self) -> str:
+        with self._watched.journals[self._view.journal].shown.lock:
+            has_ended = self._view.shown(self._watched).query.stopped is not None
+        if has_ended:
+            return "The query has ended: it takes it up when it starts again."
+        return "The query takes it up within a second, and says so below."
 
 
 def _slots(label: str, value: int | None) -> ui.number:

@@ -109,7 +109,9 @@ def range_of(query: QueryHistory, chosen: str, now_seconds: float) -> tuple[floa
 
     Where nobody chose, all of a short run and the last hour of a long one.
     """
-    last = query.last_at_seconds if isfinite(query.last_at_seconds) else now_seconds
+    # After a clock was set back, batches go on to be drawn where it had been.
+    told = (query.last_at_seconds, query.batches.last()["at"])
+    last = max((each for each in told if isfinite(each)), default=now_seconds)
     is_live = query.is_running and now_seconds - last < _SILENT_SECONDS
     until = max(last, now_seconds) if is_live else last
     first = query.batches.column("at")[:1]

@@ -105,6 +105,8 @@ def _within_bound(document: Mapping[str, object], earlier: list[dict[str, object
 def _write(directory: Path, content: str) -> None:
     descriptor, aside = tempfile.mkstemp(prefix=".control-", dir=directory)
     try:
+        # A query may run as another user than whoever asks, and there is nothing secret in it.
+        os.fchmod(descriptor, 0o644)
         with open(descriptor, "w", encoding="utf-8") as file:
             file.write(content)
         os.replace(aside, directory / FILE_NAME)
