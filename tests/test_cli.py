@@ -416,6 +416,19 @@ class TestProgress:
         assert "█" in shown
         assert "41" in shown
 
+    @pytest.mark.parametrize(("width", "has_columns"), [(80, False), (140, True)])
+    def test_sinks_share_a_column_where_there_is_no_room(
+        self, width: int, has_columns: bool
+    ) -> None:
+        sinks = ["sink", "readings", "unread", "late", "windows", "peaks", "alarms"]
+        console = Console(width=width, record=True, force_terminal=True)
+        with LiveProgress(sinks, console, "a job") as progress:
+            progress.show(RunRecord().after(events(finished(41, out=7))))
+        shown = console.export_text()
+        assert "…" not in shown
+        assert ("rows out: sink 7, readings 0, unread 0" in shown) is not has_columns
+        assert (" peaks alarms failed" in shown) is has_columns
+
     @given(st.lists(st.floats(0, 1e9)))
     def test_sparkline_has_a_bar_for_each_value(self, values: list[float]) -> None:
         bars = sparkline(values)

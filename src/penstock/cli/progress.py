@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Protocol
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -109,6 +110,7 @@ class LiveProgress:
         self._announced: list[str] = []
         self._note = "Ctrl-C ends it after the running micro-batch."
         self._record = RunRecord()
+        self._console = console
         self._live = Live(console=console, refresh_per_second=4, get_renderable=self._render)
 
     def __enter__(self) -> LiveProgress:
@@ -145,12 +147,26 @@ class LiveProgress:
         foot = [Text(self._note, style="dim")] if self._note else []
         left = self._remaining(record) if record.batches and self._note else None
         bar = [left.line()] if left else []
-        return Group(*known, head, table(record, self._outputs), *bar, *foot)
+        return Group(*known, head, *self._columns(), *bar, *foot)
+
+    def _columns(self) -> list[RenderableType]:
+        """Return the table; where it is too wide with a column for each sink, one for all."""
+        wide = table(self._record, self._outputs)
+        endless = self._console.options.update_width(10_000)
+        if Measurement.get(self._console, endless, wide).maximum <= self._console.width:
+            return [wide]
+        narrow = table(self._record, self._outputs, a_column_each=False)
+        return [narrow, Text(totals(self._record, self._outputs))]
 
 
-def table(record: RunRecord, outputs: Sequence[str]) -> Table:
-    """Lay out the newest micro-batches and the totals."""
-    # A terminal of 80 characters has room for three sinks.
+def totals(record: RunRecord, outputs: Sequence[str]) -> str:
+    """Say how many rows each sink has got so far."""
+    return "rows out: " + ", ".join(f"{name} {record.rows_out.get(name, 0):,}" for name in outputs)
+
+
+def table(record: RunRecord, outputs: Sequence[str], *, a_column_each: bool = True) -> Table:
+    """Lay out the newest micro-batches and the totals; all sinks in one column, or one each."""
+    sinks = [[name] for name in outputs] if a_column_each else [list(outputs)]
     shown = Table(show_footer=True, box=None, pad_edge=False, padding=(0, 1, 0, 0))
     shown.add_column("batch", "all", justify="right")
     shown.add_column("rows in", f"{record.rows_in:,}", justify="right")
@@ -158,8 +174,9 @@ def table(record: RunRecord, outputs: Sequence[str]) -> Table:
     shown.add_column("batch time", no_wrap=True)
     shown.add_column("waiting", justify="right")
     shown.add_column("slots", justify="right")
-    for name in outputs:
-        shown.add_column(name, f"{record.rows_out.get(name, 0):,}", justify="right")
+    for names in sinks:
+        title = names[0] if a_column_each else "rows out"
+        shown.add_column(title, _rows(record.rows_out, names), justify="right")
     shown.add_column("failed", f"{record.failed_rows:,}", justify="right")
     for batch in record.recent[-SHOWN_BATCHES:]:
         shown.add_row(
@@ -169,10 +186,14 @@ def table(record: RunRecord, outputs: Sequence[str]) -> Table:
             _time_bar(batch),
             "-" if batch.waiting_rows is None else f"{batch.waiting_rows:,}",
             str(batch.slots),
-            *(f"{batch.rows_out.get(name, 0):,}" for name in outputs),
+            *(_rows(batch.rows_out, names) for names in sinks),
             Text(f"{batch.failed_rows:,}", style="yellow" if batch.failed_rows else ""),
         )
     return shown
+
+
+def _rows(rows_out: Mapping[str, int], names: Sequence[str]) -> str:
+    return f"{sum(rows_out.get(name, 0) for name in names):,}"
 
 
 def plain_line(batch: BatchRecord, outputs: Sequence[str]) -> str:
