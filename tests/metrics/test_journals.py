@@ -73,8 +73,12 @@ def test_a_journal_whose_beginning_was_deleted(tmp_path: Path) -> None:
     write(tmp_path / "taxis" / "journal", [batch(7), batch(8)], first_seq=41)
     found = exported(tmp_path / "taxis" / "journal")
     assert value(found, "penstock_batches_total", query="taxis") == 2
-    where = str(tmp_path / "taxis" / "journal")
-    assert value(found, "penstock_journal_missed_events_total", journal=where) == 40
+    # The label is the journal's path, cut where that is long.
+    assert [
+        missed
+        for (name, _), missed in found.items()
+        if name == "penstock_journal_missed_events_total"
+    ] == [40]
     write(tmp_path / "taxis" / "journal", [started(), batch(9)], first_seq=43)
     found = exported(tmp_path / "taxis" / "journal")
     assert value(found, "penstock_batches_total") == 3

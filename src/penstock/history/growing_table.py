@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 MOST_ROWS = 100_000
+_EARLIEST = -1e300
 COUNT = "count"
 
 
@@ -73,7 +74,7 @@ class GrowingTable:
         if len(self._cells) >= self._most:
             self._thin()
         cells = self._cells
-        newest = cells[-self._width] if cells else -inf
+        newest = cells[-self._width] if cells else _EARLIEST
         cells.frombytes(self._packed(*row, 1.0))
         if not row[0] >= newest:
             cells[-self._width] = newest

@@ -7,6 +7,7 @@ Rows that are left out of a partial result would otherwise be missed later.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
@@ -21,6 +22,8 @@ from numpy.typing import NDArray
 from penstock.errors import PenstockError, TopologyError
 from penstock.preference.points import PointError
 from penstock.preference.preference import Dominates, Preference
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 Numbers = NDArray[np.float64]
 """Rows as they are, a line each, in the order of the preference's columns."""
@@ -168,7 +171,9 @@ def _row(numbers: Numbers) -> str:
 
 
 def _reason(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # Numba colours its errors where a package for that happens to be installed.
+    plain = _COLOURS.sub("", str(error))
+    lines = [line.strip() for line in plain.splitlines() if line.strip()]
     said = [line for line in lines if not line.startswith("Failed in nopython mode")]
     return (said or lines or [type(error).__name__])[0].rstrip(".")
 

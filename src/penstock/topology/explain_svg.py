@@ -77,7 +77,8 @@ def _operator(operator: Operator, box: Box, words: Words) -> str:
     middle = box.x + box.width / 2
     return (
         f'<g class="{classes}"><title>{safe(about)}</title>{rectangle(box, round_)}'
-        f"{written(middle, box.y + 19, name, 'name')}{written(middle, box.y + 34, kind, 'kind')}</g>"
+        f"{written(middle, box.y + 19, name, 'name')}"
+        f"{written(middle, box.y + 34, kind, 'kind')}</g>"
     )
 
 
