@@ -74,6 +74,44 @@ def test_a_reader_of_what_was_not_observed_counts_as_a_source() -> None:
     assert estimate_inputs(shares.nodes(), {"keep": 9.0}) == {"keep": 9.0}
 
 
+def dead_letters(parse: tuple[int, int, int], score: tuple[int, int, int]) -> Observation:
+    """Two operators after each other and the rows that each failed on, read by one sink."""
+    operators = (
+        OperatorObservation("parse", parse[0], parse[1], 0.1, 2, 0.06, 0.05),
+        OperatorObservation("score", score[0], score[1], 0.1, 2, 0.06, 0.05, inputs=("parse",)),
+        OperatorObservation(
+            "dead", parse[2] + score[2], parse[2] + score[2], 0.1, 2, 0.06, 0.05,
+            inputs=("parse", "score"), received_rows=(parse[2], score[2]),
+        ),
+        OperatorObservation(
+            "kept", parse[2] + score[2], parse[2] + score[2], 0.1, 2, 0.06, 0.05, inputs=("dead",)
+        ),
+    )  # fmt: skip
+    return Observation(0, 1.0, 0.5, None, slots=2, operators=operators)
+
+
+def test_dead_letters_are_what_failed_and_not_what_went_on() -> None:
+    shares = learnt([dead_letters(parse=(1_000, 990, 10), score=(990, 959, 31))])
+    assert shares.nodes()[2] == Node("dead", {"parse": 0.01, "score": 31 / 990})
+    rows = estimate_inputs(shares.nodes(), {"parse": 2_000.0})
+    assert rows["score"] == 1_980
+    assert rows["dead"] == rows["kept"] == pytest.approx(82)
+
+
+def test_an_operator_that_fails_on_every_row_still_tells_where_they_go() -> None:
+    shares = learnt([dead_letters(parse=(100, 0, 100), score=(0, 0, 0))])
+    assert estimate_inputs(shares.nodes(), {"parse": 50.0}) == {
+        "parse": 50.0, "score": 0.0, "dead": 50.0, "kept": 50.0,
+    }  # fmt: skip
+
+
+def test_the_share_of_dead_letters_is_held_while_nothing_comes() -> None:
+    idle = dead_letters(parse=(0, 0, 0), score=(0, 0, 0))
+    shares = learnt([dead_letters(parse=(100, 80, 20), score=(80, 80, 0)), idle, idle])
+    assert shares.nodes()[2].shares == {"parse": 0.2, "score": 0.0}
+    assert shares.share("parse") == 0.8
+
+
 counts = st.integers(0, 10**7)
 
 
@@ -85,6 +123,28 @@ def test_what_was_saved_goes_on_as_before(batches: list[Observation]) -> None:
     for each in [shares, restored]:
         each.observe(batch(a=(7, 3), b=(3, 3)))
     assert shares.nodes() == restored.nodes()
+
+
+flows = st.tuples(counts, counts, counts)
+
+
+@given(st.lists(st.builds(dead_letters, flows, flows)))
+def test_what_was_saved_of_dead_letters_goes_on_as_before(batches: list[Observation]) -> None:
+    shares = learnt(batches)
+    restored = Shares()
+    restored.load(json.loads(json.dumps(shares.save(), allow_nan=False)))
+    for each in [shares, restored]:
+        each.observe(dead_letters(parse=(70, 60, 10), score=(60, 59, 1)))
+    assert shares.nodes() == restored.nodes()
+
+
+def test_what_an_older_version_saved_is_taken_up() -> None:
+    shares = learnt([dead_letters(parse=(100, 80, 20), score=(80, 80, 0))])
+    state = shares.save()
+    del state["received"]
+    older = Shares()
+    older.load(state)
+    assert older.nodes()[1] == shares.nodes()[1]
 
 
 @pytest.mark.parametrize("state", [{}, {"rows": 3, "inputs": {}}, {"rows": {"a": 1}, "inputs": {}}])

@@ -12,6 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 import penstock as ps
 from oracle import bag
 from penstock import journal
+from penstock.elasticity.propagation import estimate_inputs
+from penstock.elasticity.shares import Shares
 from penstock.journal.events import RowsFailed
 
 Events = Callable[..., DataFrame]
@@ -40,6 +42,30 @@ def test_on_error_fail_stops_the_query_with_operator_row_and_traceback(
     assert not list(Path(out).glob("batch_id=*"))
     stopped = list(journal.read(query.journal_dir))[-1].body
     assert "inverse" in (stopped.error or "")
+
+
+def test_no_more_dead_letters_are_expected_than_rows_fail(events: Events, finish: Finish) -> None:
+    class Learns:
+        def __init__(self) -> None:
+            self.shares = Shares()
+
+        def decide(self, observation: ps.Observation) -> ps.Decision:
+            self.shares.observe(observation)
+            return ps.Decision(2, "two are enough")
+
+    def tenths(row: dict[str, Any]) -> dict[str, Any]:
+        return {"id": row["id"], "inverse": 1 / (row["id"] % 10)}
+
+    policy, letters = Learns(), ps.sinks.memory()
+    s = ps.Stream.read(events(3, 50), name="numbers")
+    s = s.map(tenths, "id bigint, inverse double", on_error="dead_letter")
+    finish(
+        s.to(ps.sinks.memory(), name="good"), s.dead_letters().to(letters, name="bad"),
+        policy=policy,
+    )  # fmt: skip
+    assert len(letters.rows()) == 15
+    expected = estimate_inputs(policy.shares.nodes(), {"numbers": 150.0})
+    assert (expected["good"], expected["bad"]) == (pytest.approx(135), pytest.approx(15))
 
 
 def test_dead_letters_of_a_chain_and_a_branch_are_told_apart(

@@ -20,7 +20,13 @@ from penstock.topology.operators import (
     Source,
     Union,
 )
-from penstock.topology.row_counts import PythonCount, counted_by_spark, rows_in, rows_out
+from penstock.topology.row_counts import (
+    PythonCount,
+    counted_by_spark,
+    rows_in,
+    rows_out,
+    rows_received,
+)
 from topology.builders import (
     dead_letters,
     filter_,
@@ -170,9 +176,12 @@ def test_dead_letters_are_the_failed_rows_of_those_they_name() -> None:
             sink("bad", "letters"),
         ]
     )
-    out = rows_out(topology, {"m": PythonCount(10, 8, 2), "n": PythonCount(8, 5, 3)}, {})
+    counts = {"m": PythonCount(10, 8, 2), "n": PythonCount(8, 5, 3)}
+    out = rows_out(topology, counts, {})
     assert out == {"a": 10, "m": 8, "n": 5, "letters": 5, "out": 5, "bad": 5}
     assert rows_in(topology, out, "letters") == 5
+    received = {op.name: rows_received(topology, counts, op.name) for op in topology}
+    assert received == {"a": (), "m": (), "n": (), "letters": (2, 3), "out": (), "bad": ()}
 
 
 def test_a_count_that_is_missing_is_none_at_all() -> None:

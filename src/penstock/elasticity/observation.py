@@ -13,8 +13,9 @@ class OperatorObservation:
     it is measured; for an SQL operator, which Spark compiles together with its neighbours, it is an
     equal share of the JVM time of the stage (``estimated`` is then true). ``cpu_seconds`` is how
     much of it they had a core, where that is known. ``inputs`` are the operators it reads, each of
-    which gives it all rows it puts out. Where operators have queues of their own, ``waiting_rows``
-    is what is left in this one's, and ``received_rows`` what came from each of ``inputs``.
+    which gives it all rows it puts out, but where ``received_rows`` says what came from each: dead
+    letters are other rows than those. Where operators have queues of their own,
+    ``waiting_rows`` is what is left in this one's.
 
     Of a stage of a preference query, ``utilisation`` is the time that its tasks take over the time
     they have, uneven tasks counted, and ``parts_per_pane`` in how many parts its panes were split.

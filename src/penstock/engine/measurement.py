@@ -12,7 +12,7 @@ from penstock.preference.utilisation import StageUse
 from penstock.topology.dag import Topology
 from penstock.topology.jobs import Job
 from penstock.topology.operators import PythonOperator
-from penstock.topology.row_counts import PythonCount, rows_in, rows_out
+from penstock.topology.row_counts import PythonCount, rows_in, rows_out, rows_received
 
 _NANOS = 1e9
 
@@ -71,6 +71,7 @@ def observe_operators(
                 estimated=name not in measured.tallies and not isinstance(operator, PythonOperator),
                 cpu_seconds=cpu,
                 inputs=tuple(operator.inputs),
+                received_rows=rows_received(topology, counts, name),
                 utilisation=use.utilisation if use else None,
                 parts_per_pane=use.parts_per_pane if use else None,
             )

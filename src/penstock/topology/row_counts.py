@@ -55,6 +55,16 @@ def rows_in(topology: Topology, out: Mapping[str, int], name: str) -> int:
     return sum(out[each] for each in operator.inputs)
 
 
+def rows_received(
+    topology: Topology, python: Mapping[str, PythonCount], name: str
+) -> tuple[int, ...]:
+    """Return what came from each input where that is not all it puts out; otherwise nothing."""
+    operator = topology[name]
+    if not isinstance(operator, DeadLetters):
+        return ()
+    return tuple(python[each].failed if each in python else 0 for each in operator.inputs)
+
+
 def _groups(topology: Topology) -> dict[str, tuple[str, ...]]:
     """Group operators whose outputs have equally many rows, by the first of each group."""
     leader: dict[str, str] = {}
