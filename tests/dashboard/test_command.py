@@ -91,6 +91,7 @@ def test_json_tells_the_address(journal: Path) -> None:
 
 
 def test_a_query_on_spark_shows_itself(generated: Callable[[], DataFrame], tmp_path: Path) -> None:
+    others = dashboards_of_this_process()  # of queries in other tests: they live as long as it
     query = ps.run(
         ps.Stream.read(generated(), name="numbers").to(ps.sinks.memory(), name="kept"),
         checkpoint=tmp_path / "checkpoint",
@@ -100,7 +101,7 @@ def test_a_query_on_spark_shows_itself(generated: Callable[[], DataFrame], tmp_p
     try:
         address = query.dashboard_address
         assert address is not None
-        (child,) = dashboards_of_this_process()
+        (child,) = dashboards_of_this_process() - others
         wait_until(lambda: "40 rows" in shown(address), "the query's page with its rows")
         assert get(address)[0] == 200
     finally:
@@ -128,9 +129,9 @@ def shown(address: str) -> str:
         return ""
 
 
-def dashboards_of_this_process() -> list[int]:
+def dashboards_of_this_process() -> set[int]:
     """Return the numbers of processes that this one started as dashboards."""
-    found = []
+    found = set()
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -140,5 +141,5 @@ def dashboards_of_this_process() -> list[int]:
         except OSError:
             continue
         if int(stat[1]) == os.getpid() and b"\0dashboard\0" in line and stat[0] != "Z":
-            found.append(int(entry.name))
+            found.add(int(entry.name))
     return found
