@@ -55,9 +55,18 @@ class TestEveryCommand:
 
 
 def test_the_list_of_commands_cuts_no_sentence() -> None:
-    listed = help_of().partition("Commands:")[2]
+    listed = help_of().partition("Commands:")[2].partition("Examples:")[0]
     assert "..." not in listed
     assert set(COMMANDS) == {line.split()[0] for line in listed.splitlines() if line.strip()}
+
+
+def test_the_help_of_all_commands_ends_with_examples_that_parse() -> None:
+    shown = help_of().partition("\nExamples:\n")[2].splitlines()
+    assert len(shown) >= 2
+    for example in shown:
+        program, called, *arguments = shlex.split(example)
+        assert (program, example) == ("penstock", f"  {example.strip()}")
+        assert COMMANDS[called].make_context(f"penstock {called}", arguments).params
 
 
 def test_prose_is_kept_and_examples_taken_out() -> None:

@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 EXAMPLE = "Example: "
 
 
-class ExampleCommand(TyperCommand):
-    """A command that shows the lines of its docstring that begin with ``Example:`` as they are.
+class _ShowsExamples:
+    """Shows the lines of a help text that begin with ``Example:`` as they are.
 
-    The rest of the docstring is wrapped to the width of the terminal; a command line that is
-    wrapped could not be copied.
+    The rest of the text is wrapped to the width of the terminal; a command line that is wrapped
+    could not be copied.
     """
 
     def __init__(self, *args: Any, **settings: Any) -> None:
@@ -23,12 +23,20 @@ class ExampleCommand(TyperCommand):
         super().__init__(*args, **{**settings, "help": prose})
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the examples below the options."""
-        super().format_epilog(ctx, formatter)
+        """Write the examples below all else."""
+        super().format_epilog(ctx, formatter)  # type: ignore[misc]
         if self.examples:
             formatter.write("\nExample:\n" if len(self.examples) == 1 else "\nExamples:\n")
             for example in self.examples:
                 formatter.write(f"  {example}\n")
+
+
+class ExampleCommand(_ShowsExamples, TyperCommand):
+    """A command whose help ends with the examples of its docstring."""
+
+
+class ExampleGroup(_ShowsExamples, TyperGroup):
+    """Commands whose common help ends with examples."""
 
 
 class CommandLine(typer.Typer):

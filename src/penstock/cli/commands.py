@@ -27,10 +27,16 @@ from penstock.cli.skyline_command import skyline
 from penstock.cli.version_command import version
 from penstock.version import __version__
 
+_HELP = """Elastic, data-aware stream processing for PySpark.
+
+Example: penstock demo
+Example: penstock init shop
+Example: penstock run job.py --available-now
+"""
 app = CommandLine(
     cls=Commands,
     name="penstock",
-    help="Elastic, data-aware stream processing for PySpark.",
+    help=_HELP,
     add_completion=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

@@ -8,8 +8,8 @@ import sys
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
+from penstock.cli.command_line import ExampleGroup
 from penstock.cli.completion_script import gave_completion
 from penstock.errors import OperatorError, PenstockError, first_line
 
@@ -23,7 +23,7 @@ _UsageError: Any = typer.BadParameter.__mro__[1]
 _ClickException: Any = typer.BadParameter.__mro__[2]
 
 
-class Commands(TyperGroup):
+class Commands(ExampleGroup):
     """Runs a command; an error becomes one sentence on stderr and the exit code 2."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
