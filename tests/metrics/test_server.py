@@ -6,9 +6,11 @@ import socket
 import threading
 import urllib.request
 from collections.abc import Iterator
+from http.client import parse_headers
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -66,6 +68,38 @@ def test_other_addresses_say_where_metrics_are(tmp_path: Path, server: MetricsSe
     with pytest.raises(HTTPError, match="404"):
         get(home + "/etc/passwd")
     assert "penstock_journal_lines_total" in get(server.address + "?x=1")[0]
+
+
+def answer_to(method: str, address: str, body: bytes = b"") -> tuple[int, Any, bytes]:
+    """Ask as ``http.client`` can't: read all that comes, also after an answer to HEAD."""
+    where = urlsplit(address)
+    asked = f"{method} {where.path} HTTP/1.0\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.create_connection((where.hostname, where.port), timeout=30) as connection:
+        connection.sendall(asked.encode() + body)
+        with connection.makefile("rb") as answer:
+            status = int(answer.readline().split()[1])
+            return status, parse_headers(answer), answer.read()
+
+
+def test_head_is_answered_as_get_without_the_text(tmp_path: Path, server: MetricsServer) -> None:
+    server.serve(JournalCollector([write(tmp_path, [started(), batch(0)])]))
+    _, from_get, text = answer_to("GET", server.address)
+    status, headers, none = answer_to("HEAD", server.address)
+    assert (status, none) == (200, b"")
+    assert headers["Content-Type"] == from_get["Content-Type"]
+    assert abs(int(headers["Content-Length"]) - len(text)) < len(text) / 10
+    assert answer_to("HEAD", server.address + "x")[0] == 404
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "FROB"])
+def test_other_methods_are_refused_with_those_there_are(
+    tmp_path: Path, server: MetricsServer, method: str
+) -> None:
+    server.serve(JournalCollector([tmp_path]))
+    status, headers, text = answer_to(method, server.address, b"penstock_batches_total 7")
+    assert (status, headers["Allow"]) == (405, "GET, HEAD")
+    assert text.decode() == f"{method} can't be answered; metrics are read with GET or HEAD\n"
+    assert "penstock_journal_lines_total" in get(server.address)[0]
 
 
 def test_a_long_journal_is_not_shown_before_it_was_read(

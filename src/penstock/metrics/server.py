@@ -7,6 +7,7 @@ import socket
 import socketserver
 import threading
 import time
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from prometheus_client import CollectorRegistry
@@ -22,6 +23,8 @@ _LINES_AT_ONCE = 500
 _WAIT_FOR_BEGINNING_SECONDS = 2.0
 _ANSWER_WITHIN_SECONDS = 10.0
 _END_WITHIN_SECONDS = 1.0
+_ALLOWED = "GET, HEAD"
+_PLAIN = "text/plain; charset=utf-8"
 
 _log = logging.getLogger("penstock.metrics")
 
@@ -144,12 +147,21 @@ def _listen(host: str, port: int) -> _Http:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers GET /metrics, and nothing else."""
+    """Answers GET and HEAD of /metrics, and nothing else."""
 
     server: _Http
     server_version = "penstock"
     sys_version = ""
     timeout = _ANSWER_WITHIN_SECONDS
+
+    def __getattr__(self, name: str) -> Callable[[], None]:
+        # The base class looks for a method of the request's name, and answers 501 without one.
+        if name.startswith("do_"):
+            return self._refuse_method
+        raise AttributeError(name)
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
 
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
@@ -173,14 +185,19 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self._send(200, text, content_type)
 
-    def _send(
-        self, status: int, body: bytes, content_type: str = "text/plain; charset=utf-8"
-    ) -> None:
+    def _refuse_method(self) -> None:
+        text = f"{self.command} can't be answered; metrics are read with GET or HEAD\n"
+        self._send(405, text.encode(), Allow=_ALLOWED)
+
+    def _send(self, status: int, body: bytes, content_type: str = _PLAIN, **headers: str) -> None:
         self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: object) -> None:
         """Keep scrapes out of the terminal."""
