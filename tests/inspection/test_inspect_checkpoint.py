@@ -182,6 +182,30 @@ class TestDamaged:
         assert any(told in each for each in found), found
         assert all(each.remedy for each in inspect_checkpoint(str(checkpoint)).problems)
 
+    def test_what_only_follows_from_a_damaged_record_is_no_defect(self, checkpoint: Path) -> None:
+        first = min((checkpoint / "commits").glob("*.json"))
+        segments = CommitRecord.from_json(first.read_text(), "").windows["sums_partials"].segments
+        # The second batch closed the window of the first, and had its segment deleted.
+        panes = checkpoint / "panes/sums_partials"
+        assert not any((panes / f"_penstock_segment={each.name}").exists() for each in segments)
+        cut(newest(checkpoint))
+        [told] = wrong(checkpoint)
+        assert told.startswith(f"'{newest(checkpoint)}' is cut short or damaged")
+        [_, note] = inspect_checkpoint(str(checkpoint)).problems
+        assert note.is_note
+        assert "is of micro-batch 0, the newest whose record can be read" in note.what
+
+    def test_what_is_wrong_besides_a_damaged_record_is_told(self, checkpoint: Path) -> None:
+        cut(newest(checkpoint))
+        (checkpoint / "spark/offsets/9").touch()
+        assert len(wrong(checkpoint)) == 2
+
+    def test_no_record_can_be_read(self, checkpoint: Path) -> None:
+        for record in (checkpoint / "commits").glob("*.json"):
+            cut(record)
+        assert len(wrong(checkpoint)) == 2
+        assert "No commit record can be read." in inspected(str(checkpoint)).stdout
+
     def test_a_newer_format(self, checkpoint: Path) -> None:
         document = json.loads(newest(checkpoint).read_text())
         newest(checkpoint).write_text(json.dumps({**document, "version": 99}))

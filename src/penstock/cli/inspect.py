@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.inspection import Holding, Problem
+from penstock.inspection.files import COMMIT_RECORDS
 from penstock.inspection.holding import HeldGroups, HeldRows, HeldSource, HeldWindows
 
 
@@ -47,7 +48,9 @@ def _summary(found: Holding) -> list[str]:
     by = f", written by {found.written_by}" if found.written_by else ""
     lines = [f"{found.path}: the checkpoint of query {name}({found.query_id or 'not known'}){by}."]
     if found.last_batch is None or found.committed_at_seconds is None:
-        lines.append("No micro-batch has been committed yet.")
+        some = any(each.kind == COMMIT_RECORDS for each in found.files)
+        nothing = "No micro-batch has been committed yet."
+        lines.append("No commit record can be read." if some else nothing)
     else:
         ago = span(found.seen_at_seconds - found.committed_at_seconds)
         lines.append(

@@ -12,8 +12,9 @@ from penstock.errors import ConfigurationError
 from penstock.inspection.holding import HeldFiles, HeldRows
 
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):/")
+COMMIT_RECORDS = "commit records"
 _KINDS = {
-    "commits": "commit records",
+    "commits": COMMIT_RECORDS,
     "panes": "partial results of windows",
     "state": "states of keys",
     "journal": "event log",

@@ -24,6 +24,7 @@ from penstock.inspection.records import (
     Commits,
     Identity,
     compare_with_spark,
+    note_unread,
     read_commits,
     read_identity,
     refuse_others,
@@ -65,9 +66,8 @@ def _holding(
     path: Path, identity: Identity, commits: Commits, on_read: OnRead, clock: Callable[[], float]
 ) -> Holding:
     running, record = is_locked(path), commits.newest
-    problems = [*identity.problems, *commits.problems]
-    last = None if record is None else record.batch_id
-    problems += compare_with_spark(path, last, is_running=running)
+    problems = [*identity.problems, *commits.problems, *note_unread(commits)]
+    problems += compare_with_spark(path, commits.last_batch, is_running=running)
     found = Holding(
         path=str(path),
         query_id=identity.query_id or (record.query_id if record else None),
@@ -78,7 +78,7 @@ def _holding(
         files=by_kind(path),
     )
     if record is not None:
-        found, of_state = _with_record(path, identity, record, found, on_read)
+        found, of_state = _with_record(path, identity, record, found, on_read, commits.unread)
         problems += of_state
     elif identity.fingerprint is not None:
         times = identity.fingerprint.times
@@ -88,17 +88,27 @@ def _holding(
 
 
 def _with_record(
-    path: Path, identity: Identity, record: CommitRecord, found: Holding, on_read: OnRead
+    path: Path,
+    identity: Identity,
+    record: CommitRecord,
+    found: Holding,
+    on_read: OnRead,
+    unread: int,
 ) -> tuple[Holding, list[Problem]]:
+    is_newest = unread == 0
     signatures = identity.fingerprint.states if identity.fingerprint else {}
     problems: list[Problem] = []
     windows, keyed = [], []
     for name, state in record.windows.items():
-        of_windows, wrong = held_windows(path, name, state, signatures.get(name, {}))
+        of_windows, wrong = held_windows(
+            path, name, state, signatures.get(name, {}), is_newest=is_newest
+        )
         windows.append(of_windows)
         problems += wrong
     for name, keys in record.keyed.items():
-        of_keys, wrong = held_keys(path, name, keys, signatures.get(name, {}), on_read)
+        of_keys, wrong = held_keys(
+            path, name, keys, signatures.get(name, {}), on_read, is_newest=is_newest
+        )
         keyed.append(of_keys)
         problems += wrong
     decision = record.decision

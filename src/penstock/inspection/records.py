@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from penstock.engine.checkpoint import FORMAT as QUERY_FORMAT
 from penstock.engine.checkpoint import VERSION as QUERY_VERSION
@@ -74,18 +72,23 @@ def refuse_others(path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Commits:
-    """The newest record that can be read, and what is wrong with the log."""
+    """The newest record that can be read, and what is wrong with the log.
+
+    ``last_batch`` is that of the newest record, whether it can be read or not, and ``unread`` says
+    how many records, all newer than ``newest``, can't be.
+    """
 
     newest: CommitRecord | None = None
-    plain: dict[str, Any] | None = None
     problems: tuple[Problem, ...] = ()
+    last_batch: int | None = None
+    unread: int = 0
 
 
 def read_commits(path: Path, query_id: str | None) -> Commits:
     """Read the newest record, or the newest that can be read where that one can't."""
     files = sorted(each for each in (path / "commits").glob("*.json") if _is_record(each))
     problems: list[Problem] = []
-    for file in reversed(files):
+    for unread, file in enumerate(reversed(files)):
         try:
             text = file.read_text("utf-8")
             record = CommitRecord.from_json(text, str(file))
@@ -100,8 +103,24 @@ def read_commits(path: Path, query_id: str | None) -> Commits:
             problems.append(Problem(what, _COPY))
         if record.batch_id != int(file.stem):
             problems.append(Problem(f"{file} holds micro-batch {record.batch_id}", _COPY))
-        return Commits(record, json.loads(text), (*problems, *_gaps(files)))
-    return Commits(problems=tuple(problems))
+        last = int(files[-1].stem) if unread else record.batch_id
+        return Commits(record, (*problems, *_gaps(files)), last, unread)
+    return Commits(
+        problems=tuple(problems),
+        last_batch=int(files[-1].stem) if files else None,
+        unread=len(files),
+    )
+
+
+def note_unread(commits: Commits) -> list[Problem]:
+    """Note what can't be told, or looks older than it is, because newer records can't be read."""
+    if not commits.unread or commits.newest is None:
+        return []
+    what = (
+        f"what is said here is of micro-batch {commits.newest.batch_id}, the newest whose record "
+        "can be read; which files the newer ones need can't be told"
+    )
+    return [Problem(what, "Look again once the newest record is put back.", is_note=True)]
 
 
 def _gaps(files: list[Path]) -> list[Problem]:

@@ -33,9 +33,12 @@ _LEFT_OVER = "Nothing: the query deletes it when it starts again."
 
 
 def held_windows(
-    path: Path, operator: str, state: WindowState, signature: Signature
+    path: Path, operator: str, state: WindowState, signature: Signature, *, is_newest: bool = True
 ) -> tuple[HeldWindows, list[Problem]]:
-    """Describe the windows of an operator, and say which of their files are missing or damaged."""
+    """Describe the windows of an operator, and say which of their files are missing or damaged.
+
+    Where a newer record can't be read, ``is_newest=False``: that one may have had files replaced.
+    """
     directory = path / "panes" / operator
     problems: list[Problem] = []
     written: list[float] = []
@@ -43,12 +46,12 @@ def held_windows(
         folder = directory / f"{SEGMENT}{segment.name}"
         files = [each for each, _ in all_files(folder) if each.suffix == ".parquet"]
         damaged = [each for each in files if not is_whole(each)]
-        if not files and segment.rows:
+        if is_newest and not files and segment.rows:
             problems.append(Problem(f"{folder} is missing, with {segment.rows:,} rows", _LOST))
         problems += [Problem(f"{each} is cut short or damaged", _LOST) for each in damaged]
         written += [each.stat().st_mtime for each in files if each.exists()]
     named = {f"{SEGMENT}{segment.name}" for segment in state.segments}
-    problems += _unnamed(directory, named)
+    problems += _unnamed(directory, named) if is_newest else []
     panes = panes_of(signature.get("windows", ""))
     stored = [(segment.first, segment.end) for segment in state.segments]
     held = HeldWindows(
@@ -97,25 +100,33 @@ def held_keys(
     state: KeyedState,
     signature: Signature,
     on_read: Callable[[str, float], object],
+    *,
+    is_newest: bool = True,
 ) -> tuple[HeldKeys, list[Problem]]:
-    """Describe the states of keys, and say which of their files are missing or damaged."""
+    """Describe the states of keys, and say which of their files are missing or damaged.
+
+    Where a newer record can't be read, ``is_newest=False``: that one may have had files replaced.
+    """
     directory = path / "state" / operator
     problems: list[Problem] = []
+    missing = [file.name for file in state.manifest.files if not (directory / file.name).is_file()]
+    if is_newest:
+        problems += [Problem(f"{directory / name} is missing", _LOST) for name in missing]
     for file in state.manifest.files:
         found = directory / file.name
-        if not found.is_file():
-            problems.append(Problem(f"{found} is missing", _LOST))
-        elif found.stat().st_size != file.bytes or not is_whole(found):
+        if file.name in missing:
+            continue
+        if found.stat().st_size != file.bytes or not is_whole(found):
             problems.append(Problem(f"{found} is cut short or damaged", _LOST))
     count = None
-    if not problems:
+    if not problems and not missing:
         groups = state.groups.table.groups
         count = _count_keys(
             directory, state.manifest, groups, lambda share: on_read(f"keys of {operator}", share)
         )
         if count is None:
             problems.append(Problem(f"a file in {directory} can't be read as Arrow", _LOST))
-    problems += _unnamed(directory, set(state.manifest.names))
+    problems += _unnamed(directory, set(state.manifest.names)) if is_newest else []
     held = HeldKeys(
         operator=operator,
         keys=signature.get("keys", ""),
