@@ -139,6 +139,22 @@ def test_the_right_token_becomes_a_cookie_and_leaves_the_address(path: str) -> N
     assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
 
 
+@pytest.mark.parametrize(
+    ("query", "where"),
+    [
+        ("journal=1&token=T&range=6h", "/windows?journal=1&range=6h"),
+        ("token=T&journal=1&token=T", "/windows?journal=1"),
+        ("%74oken=T&range=1h", "/windows?range=1h"),
+        ("token=T&x=%0d%0aset-cookie:%20y", "/windows?x=%0D%0Aset-cookie%3A+y"),
+        ("token=T", "/windows"),
+    ],
+)
+def test_what_else_an_address_says_is_kept_when_the_token_leaves_it(query: str, where: str) -> None:
+    answer = ask(TOKEN, query=query.replace("T", TOKEN).encode(), path="/windows")
+    assert answer.status == 303
+    assert answer.header("location") == where
+
+
 @pytest.mark.parametrize("token", [TOKEN, ODD_TOKEN, "b" * 500])
 def test_the_cookie_opens_pages_and_sockets(token: str) -> None:
     cookie = cookie_of(token)
@@ -184,6 +200,27 @@ def test_pages_of_other_sites_may_not_ask(kind: str, origin: str) -> None:
     answer = ask(TOKEN, kind=kind, origin=origin, cookie=cookie_of(TOKEN))
     assert not answer.went_through
     assert kind == "websocket" or answer.status == 403
+
+
+@pytest.mark.parametrize(
+    ("mode", "dest"),
+    [("no-cors", "image"), ("no-cors", "script"), ("navigate", "iframe"), ("cors", "empty"),
+     ("websocket", "websocket"), ("", "")],
+)  # fmt: skip
+def test_what_other_sites_pages_load_is_refused_though_it_has_no_origin(
+    mode: str, dest: str
+) -> None:
+    told = {"sec-fetch-site": "cross-site", "sec-fetch-mode": mode, "sec-fetch-dest": dest}
+    answer = ask(TOKEN, cookie=cookie_of(TOKEN), **told)
+    assert (answer.status, answer.went_through) == (403, False)
+    assert ask(**told).status == 403
+    assert not ask(kind="websocket", **told).went_through
+    assert ask(**(told | {"sec-fetch-site": "same-origin"})).went_through
+
+
+def test_a_link_on_another_site_may_lead_here() -> None:
+    told = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+    assert ask(**told, **{"sec-fetch-dest": "document"}).went_through
 
 
 @pytest.mark.parametrize("kind", ["http", "websocket"])

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from hashlib import sha256
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from penstock.errors import ConfigurationError
 
@@ -51,8 +51,8 @@ class Guard:
 
     The name in ``Host`` must be one the dashboard was given, or a page of another site could have
     its own name point to this machine and read along. What a page asks for, it must be a page of
-    the dashboard's own. The token comes once, as ``?token=``, and then as a cookie that scripts
-    can't read and other sites can't send.
+    the dashboard's own; another site may link to it, and no more. The token comes once, as
+    ``?token=``, and then as a cookie that scripts can't read and other sites can't send.
     """
 
     def __init__(self, app: App, hosts: tuple[str, ...], token: str | None) -> None:
@@ -80,20 +80,22 @@ class Guard:
         if self._token is None:
             await self._app(scope, receive, _with_headers(send))
             return
-        given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0]
+        asked = parse_qsl(scope.get("query_string", b"").decode("latin-1"))
+        given = next((value for name, value in asked if name == "token"), "")
         if scope["type"] == "http" and self._is_token(given):
-            await self._let_in(scope, send)
+            await self._let_in(scope, [each for each in asked if each[0] != "token"], send)
         elif self._has_cookie(headers):
             await self._app(scope, receive, _with_headers(send))
         else:
             said = b"That was not the right one." if given else b"Whoever started it has the token."
             await _refuse(scope, receive, send, 401, _ENTER % said)
 
-    async def _let_in(self, scope: Scope, send: Send) -> None:
+    async def _let_in(self, scope: Scope, asked: list[tuple[str, str]], send: Send) -> None:
         cookie = f"{self._cookie}={self._pass}; Path=/; HttpOnly; SameSite=Strict"
         # On the same page, without the token: an address is remembered, and read by others.
         where = quote(scope.get("path", "/") or "/")
         where = where if where.startswith("/") and not where.startswith("//") else "/"
+        where = f"{where}?{urlencode(asked)}" if asked else where
         reply = [(b"set-cookie", cookie.encode()), (b"location", where.encode())]
         await _reply(send, 303, b"", reply)
 
@@ -110,6 +112,9 @@ class Guard:
         return False
 
     def _is_own_page(self, headers: dict[bytes, bytes]) -> bool:
+        how = headers.get(b"sec-fetch-mode"), headers.get(b"sec-fetch-dest")
+        if headers.get(b"sec-fetch-site") == b"cross-site" and how != (b"navigate", b"document"):
+            return False
         origin = headers.get(b"origin")
         if origin is None:  # no browser: nobody's page
             return True
