@@ -306,8 +306,17 @@ class TestNumbers:
         assert query.last_at_seconds == 5.0
 
     def test_a_night_without_a_run_is_not_counted_as_used(self, tmp_path: Path) -> None:
-        query = of(append(tmp_path, [(1.0, batch(1)), (40_000.0, batch(40_000))]))
-        assert query.batches.column("span").tolist() == [1.0, 600.0]
+        night = [(1.0, batch(1)), (39_990.0, STARTED), (40_000.0, batch(40_000))]
+        query = of(append(tmp_path, [(0.0, STARTED), *night]))
+        assert query.batches.column("span").tolist() == [1.0, 1.0]
+        assert query.slot_seconds == 4.0
+
+    def test_a_night_of_a_run_without_rows_is_counted(self, tmp_path: Path) -> None:
+        events = [(0.0, STARTED), (1.0, batch(1)), (40_001.0, batch(40_001))]
+        query = of(append(tmp_path, events))
+        assert query.batches.column("span").tolist() == [1.0, 40_000.0]
+        assert query.slot_seconds == 2 * 40_001.0
+        assert query.saved_slot_seconds == 6 * 40_001.0
 
     def test_operators_that_change_keep_their_own_numbers(self, tmp_path: Path) -> None:
         other = batch(2)

@@ -48,8 +48,6 @@ SLOT_COLUMNS = {
     "observed": Merge.LAST,
     "warm": Merge.LAST,
 }
-# A query that nobody ran for a night used no slots then, and saved none that anybody wanted.
-_LONGEST_SPAN_SECONDS = 600.0
 
 
 class QueryHistory:
@@ -165,12 +163,16 @@ class QueryHistory:
         self.windows.late_rows(at_seconds, told)
 
     def _span(self, ended: float, usual: float) -> float:
-        """Return the time since the batch before ended; ``usual`` where a run or a clock begins."""
+        """Return the time since the batch before ended; ``usual`` where a run or a clock begins.
+
+        A run that had nothing to do for a night held its slots all the while; where nobody ran the
+        query then, its start is in the journal.
+        """
         is_first, self._is_first = self._is_first, False
         before, self._ended = self._ended, ended if isfinite(ended) else self._ended
         if before is None or not isfinite(ended) or ended < before:
             return usual
-        return min(ended - before, usual if is_first else _LONGEST_SPAN_SECONDS)
+        return min(ended - before, usual) if is_first else ended - before
 
     def _count(self, told: BatchNumbers, rows: int, span: float) -> None:
         seen = told.observation
