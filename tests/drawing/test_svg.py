@@ -39,6 +39,23 @@ def test_a_band_lies_between_its_sides_and_stretches_the_axis() -> None:
     assert shape.get("points") == "62.0,115.0 385.0,10.0 385.0,199.0 62.0,220.0"
 
 
+def test_nothing_is_drawn_across_a_gap() -> None:
+    x, y = [0.0, 1.0, 2.0, 8.0, 9.0, 10.0], [1.0, 2.0, 1.0, 3.0, 4.0, 3.0]
+    band = {"a": ([0.0] * 6, y)}
+    plain = root_of(svg(figure(x=x, series={"a": y}, bands=band)))
+    assert [len(list(plain.iter(tag))) for tag in ("polyline", "polygon")] == [1, 1]
+    for stepped in (set(), {"a"}):
+        parted = figure(x=x, series={"a": y}, bands=band, gaps=[(2.0, 8.0)], stepped=stepped)
+        for tag in ("polyline", "polygon"):
+            before, after = root_of(svg(parted)).iter(tag)
+            assert max(across(before)) < min(across(after))
+            assert (min(across(before)), max(across(after))) == (62.0, 708.0)
+
+
+def across(shape: ElementTree.Element) -> list[float]:
+    return [float(point.split(",")[0]) for point in shape.get("points", "").split()]
+
+
 def test_bars_stand_on_zero() -> None:
     bars = list(root_of(svg(figure(barred={"a"}))).iter("rect"))
     tops = [float(each.get("y", "")) for each in bars]

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from penstock.drawing.svg import svg
+from penstock.elasticity.decision import Decision
 from penstock.history.journal_history import JournalHistory
-from penstock.journal.events import CorruptLine, QueryStarted, QueryStopped
+from penstock.journal.events import (
+    CorruptLine,
+    DecisionMade,
+    KnownEvent,
+    QueryStarted,
+    QueryStopped,
+)
 from penstock.report.as_json import as_dict
 from penstock.report.story import Chapter, Report, Story
 from penstock.report.telling import report_of
@@ -185,6 +195,71 @@ def test_restarts_and_how_the_run_before_ended(tmp_path: Path) -> None:
     assert found.outcome == "Nothing says that it has ended; the last word from it is of 12:01:01."
     restarts = chapter(found, "Faults").tables[0]
     assert restarts.rows[0][3] == "no space left"
+
+
+def gaps(story: Story) -> list[tuple[float, float]]:
+    """Return the gaps in minutes since noon, the same of each figure over time."""
+    drawn = [each for chapter in story.chapters for each in chapter.figures if each.zone]
+    assert drawn
+    (found,) = {tuple(each.gaps) for each in drawn}
+    return [((start - NOON) / 60, (end - NOON) / 60) for start, end in found]
+
+
+@pytest.mark.parametrize("count", [1, 2, 30, 900])
+def test_figures_are_parted_between_runs_hours_apart(tmp_path: Path, count: int) -> None:
+    start, end = QueryStarted("id", "shop", "", "1.0", "4.3", 4), QueryStopped("ended")
+    events: list[tuple[float, KnownEvent]] = []
+    for began in (0.0, 3 * 3_600.0, 9 * 3_600.0):
+        runs = [batch(n, began + 60.0 * (n + 1) / count) for n in range(count)]
+        events += [(began, start), *runs, (began + 60.0, end)]
+    (found,) = told(write(tmp_path, events)).stories
+    first = 60.0 / count / 60
+    expected = [1.0, 180.0 + first, 181.0, 540.0 + first]
+    assert [minute for gap in gaps(found) for minute in gap] == pytest.approx(expected)
+    (slots,) = chapter(found, "Slots").figures
+    lines = re.findall(r'<(?:polyline points="([^"]*)"|circle cx="([^"]*)")', svg(slots))
+    spans = [[float(each.split(",")[0]) for each in (a or b).split()] for a, b in lines]
+    assert spans
+    # Of 646 points across, a minute is not much more than one.
+    assert all(max(each) - min(each) <= 2.0 for each in spans)
+
+
+def test_figures_of_a_run_without_pauses_are_whole(story: Story) -> None:
+    assert gaps(story) == []
+
+
+def test_batches_that_come_as_rows_do_are_no_gaps(tmp_path: Path) -> None:
+    at = [1.0, 2.0, 5.0, 6.0, 11.0, 12.5, 14.0, 20.0]
+    events = [(0.0, QueryStarted("id", "shop", "", "1.0", "4.3", 4))]
+    (found,) = told(write(tmp_path, [*events, *(batch(n, t) for n, t in enumerate(at))])).stories
+    assert gaps(found) == []
+
+
+@pytest.mark.parametrize(
+    ("slots", "said"),
+    [
+        ([4], "1 decision was made: it set the number of slots."),
+        (
+            [4, 4, 8, 8, 8, 4],
+            "6 decisions were made: the first set the number of slots, 2 changed it, 3 left it as "
+            "it was. The table shows those that set or changed it.",
+        ),
+        (
+            [4, 8],
+            "2 decisions were made: the first set the number of slots, 1 changed it, none left it "
+            "as it was.",
+        ),
+    ],
+)
+def test_decisions_are_counted_as_the_table_shows_them(
+    tmp_path: Path, slots: list[int], said: str
+) -> None:
+    events = [(float(n), DecisionMade(n - 1, Decision(each, "so"))) for n, each in enumerate(slots)]
+    (found,) = told(write(tmp_path, [*events, batch(0, 9.0)])).stories
+    decisions = chapter(found, "Decisions")
+    assert decisions.said == said
+    changed = 1 + sum(a != b for a, b in pairwise(slots))
+    assert len(decisions.tables[0].rows) == changed
 
 
 def test_a_query_that_has_only_begun_has_a_story(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ class Figure:
     ``bands`` are (low, high) around the curve of the same name. ``logarithmic`` is for the y axis.
     Points that are not ``joined`` are drawn without a line. Curves named in ``stepped`` hold their
     value until the next, those in ``barred`` are bars, those in ``dashed`` are dashed. Where there
-    is a ``zone``, x is seconds since the epoch, told as the time of day there.
+    is a ``zone``, x is seconds since the epoch, told as the time of day there. Curves and bands are
+    not drawn across ``gaps``, which are (from, until) of x.
     """
 
     name: str
@@ -30,3 +31,4 @@ class Figure:
     barred: Collection[str] = ()
     dashed: Collection[str] = ()
     zone: tzinfo | None = None
+    gaps: Sequence[tuple[float, float]] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import isfinite
@@ -33,7 +34,7 @@ def svg(figure: Figure, width: int = WIDTH, height: int = HEIGHT) -> str:
         kind = f"c{number % COLOURS}{' dashed' if name in figure.dashed else ''}"
         parts.append(f'<g class="{kind}"><title>{safe(name)}</title>')
         if name in figure.bands:
-            parts += _band(at, figure.x, *figure.bands[name])
+            parts += _band(figure, at, *figure.bands[name])
         parts += _drawn(figure, at, name, curve)
         parts.append("</g>")
     return "".join([*parts, "</svg>"])
@@ -95,7 +96,7 @@ def _drawn(figure: Figure, at: _Scale, name: str, curve: Sequence[float]) -> Ite
     if name in figure.barred:
         yield from _bars(at, figure.x, curve)
         return
-    for run in _runs(at, figure.x, curve):
+    for run in _runs(figure, at, curve):
         if len(run) == 1 or not figure.joined:
             yield from (f'<circle cx="{x}" cy="{y}" r="4"/>' for x, y in run)
         else:
@@ -103,17 +104,33 @@ def _drawn(figure: Figure, at: _Scale, name: str, curve: Sequence[float]) -> Ite
             yield f'<polyline points="{_written(points)}"/>'
 
 
-def _runs(at: _Scale, x: Sequence[float], curve: Sequence[float]) -> Iterator[Points]:
-    """Part a curve where there is no value."""
-    run: Points = []
-    for across, up in zip(x, curve, strict=True):
-        if isfinite(up):
-            run.append((at.x(across), at.y(up)))
-        elif run:
-            yield run
-            run = []
-    if run:
-        yield run
+def _runs(figure: Figure, at: _Scale, curve: Sequence[float]) -> Iterator[Points]:
+    """Part a curve where there is no value, and at gaps."""
+    for places in _stretches(figure, [isfinite(up) for up in curve]):
+        yield [(at.x(figure.x[n]), at.y(curve[n])) for n in places]
+
+
+def _stretches(figure: Figure, known: Sequence[bool]) -> Iterator[list[int]]:
+    """Yield the places of points that belong together: all known, and no gap between them."""
+    after_gap = _after_gaps(figure)
+    stretch: list[int] = []
+    for n, is_known in enumerate(known):
+        if stretch and (not is_known or n in after_gap):
+            yield stretch
+            stretch = []
+        if is_known:
+            stretch.append(n)
+    if stretch:
+        yield stretch
+
+
+def _after_gaps(figure: Figure) -> set[int]:
+    """Return the places of the points that come first after a gap.
+
+    A point may stand for several and lie a little way into a gap, but not beyond its middle.
+    """
+    middles = [(start + end) / 2 for start, end in figure.gaps]
+    return {bisect_left(figure.x, middle) for middle in middles}
 
 
 def _steps(run: Points) -> Points:
@@ -137,20 +154,13 @@ def _bars(at: _Scale, x: Sequence[float], curve: Sequence[float]) -> Iterator[st
             yield f'<rect x="{left:.1f}" y="{top}" width="{room:.1f}" height="{high:.1f}"/>'
 
 
-def _band(
-    at: _Scale, x: Sequence[float], low: Sequence[float], high: Sequence[float]
-) -> Iterator[str]:
+def _band(figure: Figure, at: _Scale, low: Sequence[float], high: Sequence[float]) -> Iterator[str]:
     """Fill what lies between two curves, where both are known."""
     known = [isfinite(a) and isfinite(b) for a, b in zip(low, high, strict=True)]
-    start = None
-    for n, is_known in enumerate([*known, False]):
-        if is_known and start is None:
-            start = n
-        elif not is_known and start is not None:
-            there = [(at.x(x[m]), at.y(high[m])) for m in range(start, n)]
-            back = [(at.x(x[m]), at.y(low[m])) for m in reversed(range(start, n))]
-            yield f'<polygon class="band" points="{_written(there + back)}"/>'
-            start = None
+    for places in _stretches(figure, known):
+        there = [(at.x(figure.x[n]), at.y(high[n])) for n in places]
+        back = [(at.x(figure.x[n]), at.y(low[n])) for n in reversed(places)]
+        yield f'<polygon class="band" points="{_written(there + back)}"/>'
 
 
 def _written(points: Points) -> str:

@@ -23,6 +23,7 @@ from penstock.report.chapters.operators import operators_chapter, topology_chapt
 from penstock.report.chapters.placement import placement_chapter
 from penstock.report.chapters.preference import preference_chapter
 from penstock.report.chapters.windows import windows_chapter
+from penstock.report.gaps import gaps_of, with_gaps
 from penstock.report.headline import ending_of, headline_of, time_of
 from penstock.report.story import Chapter, Report, Story
 from penstock.report.turning_points import moments_of, turning_points_chapter
@@ -105,11 +106,12 @@ def _with_own_names(
 
 def _story(name: str, query: QueryHistory, zone: tzinfo) -> Story:
     chapters = (chapter(query, zone) for chapter in _CHAPTERS)
+    gaps = gaps_of(query)
     began, ended = time_of(query)
     return Story(
         name=name,
         headline=headline_of(query, zone),
-        chapters=tuple(each for each in chapters if each is not None),
+        chapters=tuple(with_gaps(each, gaps) for each in chapters if each is not None),
         moments=moments_of(query, zone),
         summary=summary_of(query),
         began_seconds=began,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import tzinfo
 
-from penstock.history.decisions_seen import Made, Outcome
+from penstock.history.decisions_seen import DecisionsSeen, Made, Outcome
 from penstock.history.query_history import QueryHistory
 from penstock.report.headline import clock_for
 from penstock.report.story import Chapter, Table
@@ -20,10 +20,6 @@ def decisions_chapter(query: QueryHistory, zone: tzinfo) -> Chapter | None:
     if not seen.count and not seen.changes:
         return None
     changed = [made for made in seen.newest if made.slots_before != made.told.decision.slots]
-    said = (
-        f"{counted(seen.count, 'decision')} {'was' if seen.count == 1 else 'were'} made, of which "
-        f"{seen.changed_slots:,} changed the number of slots."
-    )
     tables = []
     if changed:
         shown = changed[-MOST_DECISIONS:]
@@ -50,7 +46,21 @@ def decisions_chapter(query: QueryHistory, zone: tzinfo) -> Chapter | None:
                 over_time=True,
             )
         )
-    return Chapter("Decisions", said, tables=tuple(tables))
+    return Chapter("Decisions", _said(seen), tables=tuple(tables))
+
+
+def _said(seen: DecisionsSeen) -> str:
+    if seen.count < 2:
+        return (
+            "1 decision was made: it set the number of slots." if seen.count else "None was made."
+        )
+    changed, kept = seen.changed_slots, seen.count - seen.changed_slots - 1
+    said = (
+        f"{seen.count:,} decisions were made: the first set the number of slots, "
+        f"{f'{changed:,}' if changed else 'none'} changed it, "
+        f"{f'{kept:,}' if kept else 'none'} left it as it was."
+    )
+    return f"{said} The table shows those that set or changed it." if kept else said
 
 
 def _row(query: QueryHistory, made: Made, zone: tzinfo) -> tuple[str, ...]:
