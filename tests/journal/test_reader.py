@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -144,6 +145,24 @@ def test_lines_longer_than_a_chunk_are_read_whole(tmp_path: Path) -> None:
         assert seqs(follower) == [1, 2, 3]
         put(tmp_path, 1, b"\n", line(5))
         assert seqs(follower) == [2, 5]
+
+
+def test_what_has_no_end_is_not_taken_into_memory_as_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.journal.reader._MOST_LINE_BYTES", 512 * 1024)
+    put(tmp_path, 1, line(1), b"x" * 1_300_000 + b"\n", line(2))
+    events = list(read(tmp_path))
+    assert [event.seq for event in events] == [1, 0, 0, 0, 2]
+    assert all(isinstance(event.body, CorruptLine) for event in events[1:4])
+
+
+def test_what_only_has_the_name_of_a_segment_blocks_nobody(tmp_path: Path) -> None:
+    put(tmp_path, 1, line(1))
+    os.mkfifo(segment_path(tmp_path, 2))
+    segment_path(tmp_path, 3).mkdir()
+    put(tmp_path, 4, line(2))
+    assert [event.seq for event in read(tmp_path)] == [1, 2]
 
 
 def test_files_that_are_no_segments_are_left_alone(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from penstock.errors import ConfigurationError
 from penstock.journal import BatchSkipped, Event, FaultSeen, JournalWriter, read
 from penstock.journal.events import UnknownEvent
 from penstock.journal.segments import SegmentAppender, segment_numbers, segment_path
+from penstock.journal.topology_events import PlannedOperator, TopologyPlanned
 
 LONG = 30.0
 
@@ -440,3 +441,45 @@ def test_half_a_line_is_taken_back_from_the_file(tmp_path: Path) -> None:
     segments.append(json.dumps("again").encode() + b"\n")
     segments.close()
     assert segment_path(tmp_path, 1).read_bytes() == b'"again"\n'
+
+
+def test_every_segment_says_the_topology_that_was_last_planned(tmp_path: Path) -> None:
+    first = TopologyPlanned(0, (PlannedOperator("read", "source", "numbers"),))
+    second = TopologyPlanned(20, (PlannedOperator("read", "source", "letters"),))
+    with JournalWriter(tmp_path, ticking(), segment_bytes=600, max_segments=3) as journal:
+        journal.write(first)
+        write_all(journal, range(20))
+        journal.write(second)
+        write_all(journal, range(20, 60))
+    assert len(segment_numbers(tmp_path)) == 3
+    for number in segment_numbers(tmp_path):
+        events = list(read(segment_path(tmp_path, number)))
+        assert [e.body for e in events if isinstance(e.body, TopologyPlanned)] == [second]
+        assert segment_path(tmp_path, number).stat().st_size <= 600
+    everything = list(read(tmp_path))
+    assert batches(everything)[-1] == 59
+    assert [e.seq for e in everything] == list(range(everything[0].seq, everything[-1].seq + 1))
+
+
+def test_a_topology_that_can_not_be_said_again_costs_no_event(tmp_path: Path) -> None:
+    planned = TopologyPlanned(0, (PlannedOperator("read", "source", "numbers"),))
+
+    class RefusesSecond(FileIO):
+        lines = 0
+
+        def write(self, data: object) -> int:  # type: ignore[override]
+            self.lines += 1
+            if self.lines == 2 and "0002" in str(self.name):
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(data)  # type: ignore[arg-type]
+
+    def opener(path: Path) -> FileIO:
+        return RefusesSecond(path, "a")
+
+    with JournalWriter(tmp_path, ticking(), segment_bytes=600, opener=opener) as journal:
+        journal.write(planned)
+        write_all(journal, range(12))
+        assert journal.dropped == 0
+    assert batches(list(read(tmp_path))) == list(range(12))
+    again = list(read(segment_path(tmp_path, 2)))
+    assert [type(e.body) for e in again[:3]] == [BatchSkipped, BatchSkipped, TopologyPlanned]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -18,6 +19,7 @@ from penstock.journal.lines import Event, from_json
 from penstock.journal.segments import segment_numbers, segment_path
 
 _CHUNK_BYTES = 256 * 1024
+_MOST_LINE_BYTES = 64 * 1024 * 1024
 _TELL_EVERY_LINES = 1_000
 
 
@@ -244,12 +246,17 @@ def _lines_from(file: FileIO, offset: int, also_half: bool) -> Iterator[bytes]:
     """Give the whole lines after ``offset`` and, if ``also_half``, what stands after the last.
 
     Nothing of half a line is kept between calls: a writer on a full disk takes half lines back.
+    What has no end within 64 MB is no line of a journal, and is given in pieces.
     """
     size = _CHUNK_BYTES
     while data := os.pread(file.fileno(), size, offset):
         end = data.rfind(b"\n") + 1
         if end == 0 and len(data) == size:
-            size *= 2
+            if size < _MOST_LINE_BYTES:
+                size *= 2
+            else:
+                yield data
+                offset += size
             continue
         if end == 0:
             if also_half:
@@ -267,10 +274,15 @@ def _whole_lines(data: bytes) -> Iterable[bytes]:
 
 
 def _open(path: Path) -> FileIO | None:
+    """Open a segment; None where there is none, or what has its name is no file and might block."""
     try:
-        return FileIO(path)
-    except FileNotFoundError:
+        file = FileIO(path, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+    except (FileNotFoundError, IsADirectoryError):
         return None
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    file.close()
+    return None
 
 
 def _is_replaced(file: FileIO, path: Path) -> bool:

@@ -70,6 +70,11 @@ class SegmentAppender:
         self._file: FileIO | None = None
         self._whole_bytes = 0
 
+    @property
+    def number(self) -> int:
+        """The number of the segment that was last written to; 0 before the first line."""
+        return self._number
+
     def append(self, line: bytes) -> None:
         """Write one line whole, or raise OSError and leave no part of it for a reader to see."""
         if self._file is not None and (self._is_full_for(line) or not self._is_in_place()):

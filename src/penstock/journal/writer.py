@@ -18,6 +18,7 @@ from penstock.errors import ConfigurationError
 from penstock.journal.events import FaultSeen, KnownEvent, UnknownEvent
 from penstock.journal.lines import Event, to_json
 from penstock.journal.segments import SegmentAppender, last_seq, open_for_append
+from penstock.journal.topology_events import TopologyPlanned
 
 MEGABYTE = 1024 * 1024
 
@@ -38,7 +39,8 @@ class JournalWriter:
     What cannot be written (full disk, deleted directory, full queue) is counted in ``dropped`` and
     warned about once; with the first event that can be written again, a ``FaultSeen`` named
     ``journal dropped events`` says how many events are missing there. A written line is in the
-    operating system's hands: it survives the death of the process, not a power cut.
+    operating system's hands: it survives the death of the process, not a power cut. Every segment
+    says the topology again, so that it is known when the segment that first said it is deleted.
 
     >>> import tempfile
     >>> from penstock.journal import BatchSkipped, read
@@ -69,6 +71,8 @@ class JournalWriter:
         self._queue_events = queue_events
         self._segments = SegmentAppender(self.directory, segment_bytes, max_segments, opener)
         self._last_seq: int | None = None
+        self._topology: TopologyPlanned | None = None
+        self._topology_in_segment = 0
         self._counting = threading.Lock()
         self._dropped = 0
         self._dropped_untold = 0
@@ -144,6 +148,19 @@ class JournalWriter:
             self._drop(str(error))
 
     def _append(self, at_seconds: float, body: KnownEvent | UnknownEvent) -> None:
+        self._append_line(at_seconds, body)
+        if isinstance(body, TopologyPlanned):
+            self._topology = body
+        elif self._topology is None or self._topology_in_segment == self._segments.number:
+            return
+        else:
+            try:
+                self._append_line(at_seconds, self._topology)
+            except OSError:
+                return  # the event itself is written; the next one tries again
+        self._topology_in_segment = self._segments.number
+
+    def _append_line(self, at_seconds: float, body: KnownEvent | UnknownEvent) -> None:
         if self._last_seq is None:
             self._last_seq = last_seq(self.directory)
         line = to_json(Event(self._last_seq + 1, at_seconds, body))
