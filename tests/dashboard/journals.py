@@ -65,7 +65,7 @@ def batch(
     number: int,
     rows: int = 100,
     *,
-    seconds: float = 0.5,
+    seconds: float | None = 0.5,
     waiting: int | None = 7,
     used: int = 2,
     map_name: str = "look_up",

@@ -86,6 +86,14 @@ def test_now_says_when_a_query_is_silent_or_over_its_trigger(tmp_path: Path) -> 
     assert ("class", "value bad") in found.attributes
 
 
+def test_now_leaves_out_a_batch_time_that_nobody_knows(tmp_path: Path) -> None:
+    sections = now.sections(shown_of(tmp_path, [*steady(2), batch(2, seconds=None)]))
+    assert read_page(sections).tiles["Batch time"] == ("–", "– of the trigger (2 s)")
+    drawn = curves(charts(sections)["Batch time"])
+    for name in ("mean", "slowest"):
+        assert [point[1] for point in drawn[name]] == [0.5, 0.5, None]
+
+
 def test_topology_adds_up_what_operators_did(shown: Shown) -> None:
     found = read_page(topology.sections(shown))
     first, second = found.rows("operator", "kind", "component", "runs in")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from penstock.history.growing_table import GrowingTable
@@ -10,7 +12,7 @@ from penstock.history.quick_lines import BatchNumbers, ObservedNumbers, SourceNu
 from penstock.history.summary import summary_of
 
 
-def ran(times: list[float], most_rows: int = 100_000) -> QueryHistory:
+def ran(times: Sequence[float | None], most_rows: int = 100_000) -> QueryHistory:
     """A batch a second, each of which took a time of its own."""
     query = QueryHistory()
     query.batches = GrowingTable(BATCH_COLUMNS, most_rows)
@@ -33,6 +35,23 @@ def test_without_a_batch_nothing_is_known() -> None:
     found = summary_of(QueryHistory())
     assert (found.batches, found.mean_batch_seconds, found.behind) == (0, None, None)
     assert found.p95_batch_seconds is None
+
+
+def test_a_batch_whose_time_is_not_known_is_left_out_of_means_and_quantiles() -> None:
+    found = summary_of(ran([None] * 6 + [2.0, 0.5]))
+    assert found.batches == 8
+    assert found.mean_batch_seconds == pytest.approx(1.25)
+    assert found.p95_batch_seconds == pytest.approx(1.925)
+    assert found.behind == pytest.approx(0.5)
+    # It still took its place in time, and slots.
+    assert found.seconds == 8.0
+    assert found.slot_hours == pytest.approx(16 / 3600)
+
+
+def test_where_no_batch_tells_its_time_nobody_knows_it() -> None:
+    found = summary_of(ran([None] * 3))
+    assert (found.mean_batch_seconds, found.p95_batch_seconds, found.behind) == (None, None, None)
+    assert found.mean_latency_seconds is None
 
 
 def test_slot_hours_are_against_the_most_there_may_be() -> None:

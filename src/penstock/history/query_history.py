@@ -92,8 +92,9 @@ class QueryHistory:
         """Take in a micro-batch."""
         seen = told.observation
         ended = at_seconds if seen.at_seconds is None else seen.at_seconds
-        seconds = seen.batch_seconds or 0.0
-        span = self._span(ended, max(seconds, seen.trigger_seconds or 0.0))
+        seconds = nan if seen.batch_seconds is None else seen.batch_seconds
+        took = seen.batch_seconds or 0.0
+        span = self._span(ended, max(took, seen.trigger_seconds or 0.0))
         rows = 0
         for source in seen.sources:
             rows += source.rows
@@ -106,6 +107,7 @@ class QueryHistory:
         self.operators.append(ended, span, seen.operators)
         self.failed_rows += failed
         used = _used(seen)
+        latency = self._latency.after(ended - took, ended, rows, waiting, seen.trigger_seconds)
         self.batches.append(
             (
                 ended,
@@ -118,7 +120,7 @@ class QueryHistory:
                 seen.slots,
                 used,
                 seen.most_slots or nan,
-                self._latency.after(ended - seconds, ended, rows, waiting, seen.trigger_seconds),
+                nan if seen.batch_seconds is None else latency,
                 nan if told.watermark_seconds is None else told.watermark_seconds,
                 failed,
                 span,

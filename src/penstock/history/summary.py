@@ -43,7 +43,8 @@ def summary_of(query: QueryHistory) -> Summary:
     """Sum up what is known of a query."""
     table = query.batches.between(-inf, inf)
     seconds, trigger = table["seconds"], table["trigger"]
-    timed = trigger > 0
+    known = seconds[~np.isnan(seconds)]
+    timed = (trigger > 0) & ~np.isnan(seconds)
     spans = float(np.nansum(table["span"]))
     offered = query.slot_seconds + query.saved_slot_seconds
     return Summary(
@@ -52,7 +53,7 @@ def summary_of(query: QueryHistory) -> Summary:
         rows=query.total_rows,
         rows_per_second=query.total_rows / spans if spans > 0 else None,
         mean_batch_seconds=_weighted(seconds, table["count"]),
-        p95_batch_seconds=float(np.quantile(seconds, 0.95)) if len(seconds) else None,
+        p95_batch_seconds=float(np.quantile(known, 0.95)) if len(known) else None,
         behind=_weighted((seconds > trigger)[timed].astype(float), table["count"][timed]),
         mean_latency_seconds=_weighted(table["latency"], table["rows"]),
         most_waiting_rows=_most(table["waiting"]),

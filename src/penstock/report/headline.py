@@ -30,7 +30,7 @@ def time_of(query: QueryHistory) -> tuple[float | None, float | None]:
     """Return when a query began, as far as its journal tells, and when it was last heard of."""
     at = query.batches.column("at")
     starts = [each.at_seconds for each in query.faults.began if not query.name]
-    first = at[0] - query.batches.column("seconds")[0] if len(at) else inf
+    first = at[0] - np.nan_to_num(query.batches.column("seconds")[0]) if len(at) else inf
     began = min([float(first), *starts])
     ended = max([float(at[-1]) if len(at) else -inf, query.last_at_seconds], default=-inf)
     return (began if isfinite(began) else None, ended if isfinite(ended) else None)
@@ -104,7 +104,10 @@ def _rate(found: Summary) -> str:
 
 
 def _kept_up(query: QueryHistory, found: Summary) -> str:
-    longest = float(np.max(query.batches.column("slowest")))
+    slowest = query.batches.column("slowest")
+    if np.isnan(slowest).all():
+        return "Nothing says how long its batches took."
+    longest = float(np.nanmax(slowest))
     if found.behind is None:
         return f"Batches ran one after the other, the longest for {duration(longest)}."
     trigger = _trigger(query)

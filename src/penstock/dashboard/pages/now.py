@@ -106,7 +106,7 @@ def _tiles(shown: Shown) -> list[Tile]:
             "Batch time",
             span(last["seconds"]),
             f"{share(of_trigger)} of the trigger ({span(trigger)})"
-            if isfinite(of_trigger)
+            if isfinite(trigger) and trigger > 0
             else "no trigger: end to end",
             "bad" if of_trigger > 1 else "",
         ),

@@ -68,20 +68,21 @@ def waiting_chapter(query: QueryHistory, zone: tzinfo) -> Chapter | None:
 def batch_time_chapter(query: QueryHistory, zone: tzinfo) -> Chapter | None:
     """Tell how long batches took, against their trigger."""
     seen = _batches(query)
-    if not len(seen):
-        return None
     all_seconds = query.batches.column("seconds")
+    if np.isnan(all_seconds).all():
+        return None
     series = {"mean batch" if len(seen) < len(all_seconds) else "batch": seen["seconds"].tolist()}
     if len(seen) < len(all_seconds):
         series["longest batch"] = seen["slowest"].tolist()
-    said = f"Half of the batches took {duration(float(np.median(all_seconds)))} or less"
+    said = f"Half of the batches took {duration(float(np.nanmedian(all_seconds)))} or less"
     trigger = seen["trigger"]
     if np.isnan(trigger).all():
         said += "; there was no trigger, so each began when the one before had ended."
     else:
         series["trigger"] = trigger.tolist()
-        timed = query.batches.column("trigger") > 0
-        behind = float(np.mean(all_seconds[timed] > query.batches.column("trigger")[timed]))
+        timed = (query.batches.column("trigger") > 0) & ~np.isnan(all_seconds)
+        late = all_seconds[timed] > query.batches.column("trigger")[timed]
+        behind = float(np.mean(late)) if len(late) else 0.0
         who = "all" if behind == 1 else "none" if behind == 0 else share(behind)
         said += f"; {who} took longer than their trigger."
     title = "Batch time against the trigger" if "trigger" in series else "Batch time"
