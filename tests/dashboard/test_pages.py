@@ -86,6 +86,38 @@ def test_now_says_when_a_query_is_silent_or_over_its_trigger(tmp_path: Path) -> 
     assert ("class", "value bad") in found.attributes
 
 
+@pytest.mark.parametrize(
+    ("after_seconds", "input_tile"),
+    [
+        (14.0, ("50 rows/s", "no forecast")),
+        (16.0, ("0 rows/s", "none since 2023-11-14 22:13:30 UTC; no forecast")),
+        (5_000.0, ("0 rows/s", "none since 2023-11-14 22:13:30 UTC; no forecast")),
+    ],
+)
+def test_now_says_since_when_no_row_came(
+    tmp_path: Path, after_seconds: float, input_tile: tuple[str, str]
+) -> None:
+    shown = shown_of(tmp_path, steady(), after_seconds=after_seconds)
+    assert read_page(now.sections(shown)).tiles["Input"] == input_tile
+
+
+def test_now_says_since_when_batches_have_no_rows(tmp_path: Path) -> None:
+    empty = [batch(n, rows=0) for n in range(5, 30)]
+    found = read_page(now.sections(shown_of(tmp_path, [*steady(), *empty])))
+    assert found.tiles["Input"] == (
+        "0 rows/s", "none since 2023-11-14 22:13:30 UTC; no forecast",
+    )  # fmt: skip
+
+
+def test_a_batch_that_takes_its_usual_time_is_waited_for(tmp_path: Path) -> None:
+    slow = [batch(n, seconds=10.0) for n in range(5)]
+    events = [(BEGAN, started()), *slow]
+    shown = shown_of(tmp_path, events, after_seconds=29.0)
+    assert read_page(now.sections(shown)).tiles["Input"][0] == "27.8 rows/s"
+    shown = shown_of(tmp_path, events, after_seconds=31.0)
+    assert read_page(now.sections(shown)).tiles["Input"][0] == "0 rows/s"
+
+
 def test_now_leaves_out_a_batch_time_that_nobody_knows(tmp_path: Path) -> None:
     sections = now.sections(shown_of(tmp_path, [*steady(2), batch(2, seconds=None)]))
     assert read_page(sections).tiles["Batch time"] == ("–", "– of the trigger (2 s)")

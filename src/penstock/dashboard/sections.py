@@ -28,8 +28,9 @@ RANGE_WORDS = {
     "24h": "24 hours",
     "all": "All of it",
 }
+LONG_SECONDS = 2 * 3_600.0
 _SILENT_SECONDS = 60.0
-_LONG_SECONDS = 2 * 3_600.0
+_IDLE_SECONDS = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,15 @@ class Shown:
         trigger = self.query.batches.last()["trigger"]
         return max(_SILENT_SECONDS, 10 * trigger if isfinite(trigger) else 0.0)
 
+    @property
+    def idle_seconds(self) -> float:
+        """How long a running query has ended no batch, beyond what its batches usually take."""
+        last = self.query.batches.last()
+        usual = (3 * each for each in (last["trigger"], last["seconds"]) if isfinite(each))
+        idle = self.now_seconds - last["at"]
+        is_idle = self.query.is_running and idle > max((_IDLE_SECONDS, *usual))
+        return idle if is_idle else 0.0
+
 
 def range_of(query: QueryHistory, chosen: str, now_seconds: float) -> tuple[float, float]:
     """Return the time to look at: up to now while a query runs, else up to its last word.
@@ -116,7 +126,7 @@ def range_of(query: QueryHistory, chosen: str, now_seconds: float) -> tuple[floa
     until = max(last, now_seconds) if is_live else last
     first = query.batches.column("at")[:1]
     begun = float(first[0]) if len(first) else last
-    width = RANGES.get(chosen, None if until - begun <= _LONG_SECONDS else RANGES["1h"])
+    width = RANGES.get(chosen, None if until - begun <= LONG_SECONDS else RANGES["1h"])
     # A batch ends after it began: one that was first is not to be cut off.
     return (begun - 1.0 if width is None else until - width), until
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import ceil
 
 from fastapi import FastAPI
 from nicegui import ui
@@ -22,13 +23,12 @@ from penstock.dashboard.pages import (
     windows,
 )
 from penstock.dashboard.screen import Screen
-from penstock.dashboard.sections import Html, Section, Shown
+from penstock.dashboard.sections import LONG_SECONDS, Html, Section, Shown
 from penstock.dashboard.style import FAVICON
 from penstock.dashboard.view import View
 from penstock.dashboard.watched import Watched
 
 _RENEW_SECONDS = 1.0
-_LONG_SECONDS = 2 * 3_600.0
 _RENEW_LONG_EVERY = 5
 
 PAGES: dict[Page, Callable[[Shown], list[Section]]] = {
@@ -91,10 +91,10 @@ def _add(
             if has_form:
                 ControlForm(watched, view)
             screen = Screen()
-        _Renewal(watched, view, frame, lambda: screen.show(sections(view))).start()
+        Renewal(watched, view, frame, lambda: screen.show(sections(view))).start()
 
 
-class _Renewal:
+class Renewal:
     """Renews a page while its journal grows: every second, a long time less often."""
 
     def __init__(
@@ -118,11 +118,13 @@ class _Renewal:
         with journal.shown.lock:
             shown = self._view.shown(self._watched)
             self._frame.say(shown)
-        is_long = shown.until_seconds - shown.since_seconds > _LONG_SECONDS
+        is_long = shown.until_seconds - shown.since_seconds > LONG_SECONDS
         if is_long and self._turn % _RENEW_LONG_EVERY != 1 and self._drawn:
             return
         revisions = [each.shown.revision for each in self._watched.journals]
-        drawn = (*revisions, id(journal.shown), journal.shown.problem, shown.state)
+        # Of a query that does nothing, pages say for how long.
+        idle_minutes = ceil(shown.idle_seconds / 60)
+        drawn = (*revisions, id(journal.shown), journal.shown.problem, shown.state, idle_minutes)
         if drawn != self._drawn:
             self._drawn = drawn
             self._draw()

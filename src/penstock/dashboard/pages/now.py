@@ -84,23 +84,14 @@ def _remark(shown: Shown) -> Safe | None:
 def _tiles(shown: Shown) -> list[Tile]:
     query = shown.query
     last = query.batches.last()
-    recent = query.batches.between(last["at"] - 30.0, last["at"])
-    rate = rates([recent["rows"][-_FEW:].sum()], [recent["span"][-_FEW:].sum()])[0]
     state, tone = shown.state
-    expected = query.decisions.forecasts.last()
     trigger = last["trigger"]
     of_trigger = last["seconds"] / trigger if isfinite(trigger) and trigger > 0 else nan
     saved = query.saved_slot_seconds
     offered = saved + query.slot_seconds
     return [
         Tile("State", state, _since(shown), tone),
-        Tile(
-            "Input",
-            f"{count(rate)} rows/s",
-            f"expected {count(expected['rate'])} rows/s within {span(expected['horizon'])}"
-            if isfinite(expected["rate"])
-            else "no forecast",
-        ),
+        _input_tile(shown),
         Tile("Rows waiting", count(last["waiting"]), "at all sources"),
         Tile(
             "Batch time",
@@ -119,6 +110,23 @@ def _tiles(shown: Shown) -> list[Tile]:
         ),
         Tile("Done", f"{count(query.total_rows)} rows", f"{count(query.batch_count)} batches"),
     ]
+
+
+def _input_tile(shown: Shown) -> Tile:
+    """Say how many rows come; none while no batch ends, for a source that is silent starts none."""
+    query = shown.query
+    at = query.batches.last()["at"]
+    recent = query.batches.between(at - 30.0, at)
+    rate = rates([recent["rows"][-_FEW:].sum()], [recent["span"][-_FEW:].sum()])[0]
+    rate = 0.0 if shown.idle_seconds else rate
+    expected = query.decisions.forecasts.last()
+    about = "no forecast"
+    if isfinite(expected["rate"]):
+        about = f"expected {count(expected['rate'])} rows/s within {span(expected['horizon'])}"
+    if rate == 0.0:
+        came = query.batches.column("at")[query.batches.column("rows") > 0]
+        about = f"none since {moment(came[-1])} UTC; {about}" if len(came) else about
+    return Tile("Input", f"{count(rate)} rows/s", about)
 
 
 def _since(shown: Shown) -> str:

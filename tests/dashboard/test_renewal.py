@@ -1,0 +1,49 @@
+"""When a page that somebody looks at is drawn again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nicegui import Client, ui
+
+from dashboard.journals import BEGAN, Timed, batch, started, write_journal
+from penstock.dashboard.frame import Frame, Page
+from penstock.dashboard.site import Renewal
+from penstock.dashboard.view import View
+from penstock.dashboard.watched import Watched
+
+NOW = Page("/", "Now", "")
+
+
+class Looked:
+    """A page on a journal, at a time that a test sets, and how often it was drawn."""
+
+    def __init__(self, directory: Path, events: list[Timed]) -> None:
+        self.now_seconds = events[-1][0] + 1.0
+        self.path = write_journal(directory / "run" / "journal", events)
+        self.watched = Watched([self.path], clock=lambda: self.now_seconds)
+        self.refresh()
+        self.drawn = 0
+        with Client(ui.page("/")):
+            self.frame = Frame(self.watched, View(), NOW, [NOW])
+        self.renewal = Renewal(self.watched, View(), self.frame, self._draw)
+
+    def refresh(self) -> None:
+        for journal in self.watched.journals:
+            journal.refresh(lambda: False)
+            journal.close()
+
+    def _draw(self) -> None:
+        self.drawn += 1
+
+
+def test_a_page_is_drawn_again_when_its_query_falls_idle_and_each_minute_of_that(
+    tmp_path: Path,
+) -> None:
+    looked = Looked(tmp_path, [(BEGAN, started()), batch(0), batch(1)])
+    drawn = []
+    for second in (1, 5, 10, 16, 20, 58, 61, 90, 125):
+        looked.now_seconds = BEGAN + 4.0 + second
+        looked.renewal.renew()
+        drawn.append(looked.drawn)
+    assert drawn == [1, 1, 1, 2, 2, 2, 3, 3, 4]
