@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from nicegui import Client, ui
 
 from dashboard.journals import BEGAN, Timed, batch, started, write_journal
 from penstock.dashboard.frame import Frame, Page
+from penstock.dashboard.sections import Shown
 from penstock.dashboard.site import Renewal
 from penstock.dashboard.view import View
-from penstock.dashboard.watched import Watched
+from penstock.dashboard.watched import Watched, WatchedJournal
+from penstock.history.journal_history import JournalHistory
 
 NOW = Page("/", "Now", "")
 
@@ -47,3 +50,21 @@ def test_a_page_is_drawn_again_when_its_query_falls_idle_and_each_minute_of_that
         looked.renewal.renew()
         drawn.append(looked.drawn)
     assert drawn == [1, 1, 1, 2, 2, 2, 3, 3, 4]
+
+
+def test_what_is_said_is_read_from_the_history_whose_lock_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = Looked(tmp_path, [(BEGAN, started()), batch(0)])
+    # As when the whole of a long journal takes the place of a first look between two lines.
+    asked = [JournalHistory(looked.path) for _ in range(5)]
+    for each in asked:
+        each.refresh()
+        each.close()
+    left = iter(asked)
+    monkeypatch.setattr(WatchedJournal, "shown", property(lambda _: next(left)))
+    said: list[Shown] = []
+    monkeypatch.setattr(looked.frame, "say", said.append)
+    looked.renewal.renew()
+    (shown,) = said
+    assert shown.query is asked[0].queries[0]

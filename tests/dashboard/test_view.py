@@ -24,7 +24,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Watched:
 def test_an_address_chooses_by_number(watched: Watched) -> None:
     view = View.of(watched, "1", "0", "6h")
     assert view == View(1, 0, "6h")
-    assert view.shown(watched).journal == "two"
+    assert view.shown(watched, watched.journals[view.journal].shown).journal == "two"
     assert view.address("/windows") == "/windows?journal=1&range=6h"
 
 
@@ -34,7 +34,7 @@ def test_an_address_chooses_by_number(watched: Watched) -> None:
 def test_what_is_not_there_becomes_the_first_and_never_a_path(watched: Watched, asked: str) -> None:
     view = View.of(watched, asked, asked, asked)
     assert view == View(0, 0, "")
-    assert view.shown(watched).journal == "one"
+    assert view.shown(watched, watched.journals[view.journal].shown).journal == "one"
 
 
 @given(st.text(max_size=15), st.text(max_size=15), st.text(max_size=15))
@@ -43,4 +43,4 @@ def test_any_address_is_shown(watched: Watched, journal: str, query: str, range_
     assert view.journal in (0, 1)
     assert view.query == 0
     assert view.range in ("", *RANGES)
-    assert view.shown(watched).query.batch_count == 1
+    assert view.shown(watched, watched.journals[view.journal].shown).query.batch_count == 1

@@ -84,8 +84,9 @@ class ControlForm:
         self._said.set_content(notice(f"Asked for: {control.describe()}.", self._when()))
 
     def _when(self) -> str:
-        with self._watched.journals[self._view.journal].shown.lock:
-            has_ended = self._view.shown(self._watched).query.stopped is not None
+        history = self._watched.journals[self._view.journal].shown
+        with history.lock:
+            has_ended = self._view.shown(self._watched, history).query.stopped is not None
         if has_ended:
             return "The query has ended: it takes it up when it starts again."
         return "The query takes it up within a second, and says so below."

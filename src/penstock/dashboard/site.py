@@ -111,20 +111,21 @@ class Renewal:
 
     def renew(self) -> None:
         """Draw the page if it would look different."""
-        journal = self._watched.journals[self._view.journal]
+        history = self._watched.journals[self._view.journal].shown
         self._turn += 1
         if self._turn > 1:
             self._watched.was_seen()
-        with journal.shown.lock:
-            shown = self._view.shown(self._watched)
+        with history.lock:
+            shown = self._view.shown(self._watched, history)
             self._frame.say(shown)
+            own = (id(history), history.revision, history.problem)
         is_long = shown.until_seconds - shown.since_seconds > LONG_SECONDS
         if is_long and self._turn % _RENEW_LONG_EVERY != 1 and self._drawn:
             return
         revisions = [each.shown.revision for each in self._watched.journals]
         # Of a query that does nothing, pages say for how long.
         idle_minutes = ceil(shown.idle_seconds / 60)
-        drawn = (*revisions, id(journal.shown), journal.shown.problem, shown.state, idle_minutes)
+        drawn = (*own, *revisions, shown.state, idle_minutes)
         if drawn != self._drawn:
             self._drawn = drawn
             self._draw()
@@ -133,22 +134,24 @@ class Renewal:
 def _of_query(
     watched: Watched, view: View, make: Callable[[Shown], list[Section]]
 ) -> list[Section]:
-    journal = watched.journals[view.journal].shown
-    with journal.lock:
+    history = watched.journals[view.journal].shown
+    with history.lock:
         problem: list[Section] = []
-        if journal.problem is not None:
-            problem.append(Html(notice("The journal can't be read.", journal.problem, "bad")))
-            if not journal.revision:
+        if history.problem is not None:
+            problem.append(Html(notice("The journal can't be read.", history.problem, "bad")))
+            if not history.revision:
                 return problem
-        return problem + make(view.shown(watched))
+        return problem + make(view.shown(watched, history))
 
 
 def _of_all(watched: Watched, view: View) -> list[Section]:
     runs = []
     for number, journal in enumerate(watched.journals):
-        with journal.shown.lock:
-            for query in range(len(journal.shown.queries)):
-                runs.append(View(number, query, view.range or "all").shown(watched))
+        history = journal.shown
+        with history.lock:
+            for query in range(len(history.queries)):
+                one = View(number, query, view.range or "all")
+                runs.append(one.shown(watched, history))
     return compare.sections(runs)
 
 

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from penstock.dashboard.sections import RANGES, Shown, range_of
 from penstock.dashboard.watched import Watched
+from penstock.history.journal_history import JournalHistory
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +43,14 @@ class View:
         }
         return f"{path}?{urlencode(said)}" if said else path
 
-    def shown(self, watched: Watched) -> Shown:
-        """Return what is shown now; to be asked while holding the journal's lock."""
+    def shown(self, watched: Watched, history: JournalHistory) -> Shown:
+        """Return what ``history`` shows now; to be asked while holding its lock.
+
+        What a journal shows may be another history a moment later: the one whose lock is held is
+        the one to read.
+        """
         journal = watched.journals[self.journal]
-        queries = journal.shown.queries
+        queries = history.queries
         query = queries[min(self.query, len(queries) - 1)]
         now = watched.clock()
         since, until = range_of(query, self.range, now)
