@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,33 @@ def test_a_page_is_drawn_again_when_its_query_falls_idle_and_each_minute_of_that
         looked.renewal.renew()
         drawn.append(looked.drawn)
     assert drawn == [1, 1, 1, 2, 2, 2, 3, 3, 4]
+
+
+def test_a_query_that_appears_later_can_be_chosen_without_loading_the_page_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of(query: str, number: int) -> Timed:
+        at, body = batch(number)
+        return at, replace(body, query=query)
+
+    looked = Looked(tmp_path, [of("clicks", 0)])
+    sent = []
+    set_content = ui.html.set_content
+    monkeypatch.setattr(
+        ui.html,
+        "set_content",
+        lambda self, content: (sent.append(content), set_content(self, content)),
+    )
+    looked.renewal.renew()
+    assert not [each for each in sent if "<select" in each]
+    for number in (1, 2):
+        write_journal(looked.path, [of("clicks", 0), of("orders", number)], segment=number + 1)
+        looked.refresh()
+        looked.renewal.renew()
+    (choices,) = (each for each in sent if "<select" in each)
+    assert [words for words in ("clicks", "orders") if f">{words}</option>" in choices] == [
+        "clicks", "orders",
+    ]  # fmt: skip
 
 
 def test_what_is_said_is_read_from_the_history_whose_lock_is_held(

@@ -54,10 +54,10 @@ class Page:
 
 
 class Frame:
-    """The head of a page, and the words about the query that change in it."""
+    """The head of a page; the words about the query and what can be chosen change in it."""
 
     def __init__(self, watched: Watched, view: View, page: Page, pages: Sequence[Page]) -> None:
-        self._watched = watched
+        self._watched, self._view, self._page = watched, view, page
         ui.add_head_html(f"<style>{SHEET}</style>{_THEME}")
         with ui.header().classes("top"):
             ui.html(element("a", "Skip to content", href="#content", class_="skip"))
@@ -81,7 +81,7 @@ class Frame:
             ui.html(element("nav", links, class_="pages", aria_label="Pages"))
 
     def say(self, shown: Shown) -> None:
-        """Say how the query is."""
+        """Say how the query is, and what else there is to choose by now."""
         state, tone = shown.state
         words = element("span", state, class_=f"state {tone}")
         if shown.share_read < 1.0:
@@ -89,6 +89,10 @@ class Frame:
             words = joined((words, " ", element("span", reading, class_="soft")))
         if words != self._state.content:
             self._state.set_content(words)
+        # Only then: whoever has just opened a list would have it closed before them.
+        choices = _choices(self._watched, self._view, self._page)
+        if choices != self._choice.content:
+            self._choice.set_content(choices)
 
 
 def _choices(watched: Watched, view: View, page: Page) -> Safe:
