@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from dashboard.journals import (
 from dashboard.reading import charts, curves, read_page
 from penstock.dashboard.pages import (
     compare,
+    control,
     decisions,
     faults,
     now,
@@ -159,6 +161,33 @@ def test_decisions_say_what_was_expected_and_what_came(shown: Shown) -> None:
     assert [row[2] for row in changes] == ["control", "plan", "limit", "slots"]
     assert "Control: at most 4 slots, asked by plain" in found.text
     assert "not adopted; now 1 s of a slot per batch, else 500 ms" in found.text
+
+
+def shared(query: str = "clicks") -> list[Timed]:
+    """A query that shares slots with others: it asks for 3, and all together have 7."""
+    at, body = batch(0)
+    return [
+        (at, replace(body, query=query)),
+        (at, e.DecisionMade(0, Decision(3, "demand of clicks"), query)),
+        (at, e.SlotsChanged(9, 9, 4, 4, "more is asked for")),
+        (at, e.SlotsChanged(7, 7, 4, 4, "at most 7 slots")),
+    ]
+
+
+def test_slots_in_force_of_queries_that_share_them_are_those_of_all(tmp_path: Path) -> None:
+    shown = shown_of(tmp_path, shared())
+    said = read_page(control.sections(shown))
+    assert "In force: 7 slots for all queries together. This one asks for 3: demand of" in said.text
+    assert [row[3] for row in said.rows("time (UTC)")] == ["at most 7 slots", "more is asked for"]
+    assert read_page(decisions.sections(shown)).tiles["In force"] == (
+        "7 slots", "for all queries; this one asks for 3",
+    )  # fmt: skip
+
+
+def test_slots_in_force_where_nothing_says_what_all_have_are_those_decided(tmp_path: Path) -> None:
+    for number, events in enumerate((shared()[:2], shared("")[:2], eventful())):
+        said = read_page(control.sections(shown_of(tmp_path / str(number), events)))
+        assert f"In force: {2 if number == 2 else 3} slots. d" in said.text
 
 
 def test_decisions_count_changes_of_slots_and_what_is_left_out(tmp_path: Path) -> None:

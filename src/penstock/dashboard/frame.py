@@ -89,7 +89,7 @@ class Frame:
             words = joined((words, " ", element("span", reading, class_="soft")))
         if words != self._state.content:
             self._state.set_content(words)
-        # Only then: whoever has just opened a list would have it closed before them.
+        # Only what changed: a list that somebody has just opened would be closed before them.
         choices = _choices(self._watched, self._view, self._page)
         if choices != self._choice.content:
             self._choice.set_content(choices)

@@ -22,6 +22,7 @@ from penstock.dashboard.pages import (
     topology,
     windows,
 )
+from penstock.dashboard.pages import control as control_page
 from penstock.dashboard.screen import Screen
 from penstock.dashboard.sections import LONG_SECONDS, Html, Section, Shown
 from penstock.dashboard.style import FAVICON
@@ -56,7 +57,13 @@ def make_site(
         _add(watched, page, pages, lambda view, make=sections: _of_query(watched, view, make))  # type: ignore[misc]
     _add(watched, COMPARE, pages, lambda view: _of_all(watched, view))
     if control:
-        _add(watched, CONTROL, pages, lambda view: _of_query(watched, view, _in_force), True)
+        _add(
+            watched,
+            CONTROL,
+            pages,
+            lambda view: _of_query(watched, view, control_page.sections),
+            True,
+        )
     app.add_middleware(Guard, hosts=hosts, token=token)
     ui.run_with(
         app,
@@ -153,13 +160,3 @@ def _of_all(watched: Watched, view: View) -> list[Section]:
                 one = View(number, query, view.range or "all")
                 runs.append(one.shown(watched, history))
     return compare.sections(runs)
-
-
-def _in_force(shown: Shown) -> list[Section]:
-    last = shown.query.decisions.last
-    if last is None:
-        return [Html(notice("No decision has been made yet."))]
-    return [
-        Html(notice(f"In force: {last.told.decision.slots} slots.", last.told.decision.reason)),
-        *[each for each in decisions.sections(shown) if each.title == "What else changed"],
-    ]

@@ -88,6 +88,14 @@ class QueryHistory:
         """Whether nothing says that the query has ended."""
         return self.stopped is None and (self.started or self.newest) is not None
 
+    @property
+    def shared_slots(self) -> float:
+        """The slots planned for all queries of the journal; NaN where it is of this one alone.
+
+        Where queries share slots, what one decides is what it asks for, and no more.
+        """
+        return self.slots.last()["planned"] if self.name else nan
+
     def finish_batch(self, at_seconds: float, told: BatchNumbers) -> None:
         """Take in a micro-batch."""
         seen = told.observation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from math import isfinite
 
 from penstock.dashboard.charts import SOFT, Line, lines
 from penstock.dashboard.markup import Safe, Tile, element, joined, notice, table, tiles
@@ -60,9 +61,12 @@ def sections(shown: Shown) -> list[Section]:
 
 def _tiles(shown: Shown, last: Made) -> list[Tile]:
     decision = last.told.decision
-    seen = shown.query.decisions
+    seen, shared = shown.query.decisions, shown.query.shared_slots
+    in_force, about = decision.slots, f"since batch {last.told.batch_id + 1}"
+    if isfinite(shared):
+        in_force, about = int(shared), f"for all queries; this one asks for {count(decision.slots)}"
     return [
-        Tile("In force", f"{count(decision.slots)} slots", f"since batch {last.told.batch_id + 1}"),
+        Tile("In force", f"{count(in_force)} slots", about),
         Tile("Demand", f"{count(decision.demand_slots)} slots", "before any guard rail"),
         Tile("Held by", ", ".join(decision.held_by) or "nothing", "guard rails that changed it"),
         Tile("Decisions", count(seen.count), f"{count(seen.changed_slots)} changed the slots"),
