@@ -17,9 +17,9 @@ from dashboard.journals import BEGAN, EVIL, Timed, batch, eventful, shown_of
 from dashboard.reading import charts, read_html, read_page
 from journal.strategies import bodies
 from penstock.dashboard.markup import Safe
-from penstock.dashboard.pages import compare
+from penstock.dashboard.pages import compare, control
 from penstock.dashboard.sections import Chart, Html, Section, Shown
-from penstock.dashboard.site import PAGES, _in_force
+from penstock.dashboard.site import PAGES
 from penstock.history.journal_history import JournalHistory
 
 OURS = {
@@ -32,7 +32,7 @@ def all_pages(shown: Shown) -> Iterator[tuple[str, list[Section]]]:
     for page, make in PAGES.items():
         yield page.title, make(shown)
     yield "Compare", compare.sections([shown])
-    yield "Control", _in_force(shown)
+    yield "Control", control.sections(shown)
 
 
 def with_evil(value: Any) -> Any:
