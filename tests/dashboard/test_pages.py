@@ -309,8 +309,21 @@ def test_faults_tell_of_lines_that_cannot_be_read(tmp_path: Path) -> None:
     query = history.queries[0]
     page = faults.sections(Shown(query, "run", 0.0, BEGAN + 9, BEGAN + 9))
     found = read_page(page)
-    assert "1 lines of the journal can't be read. The newest is line 2" in found.text
+    assert "1 line of the journal can't be read. The newest is line 2" in found.text
     assert "img" not in found.tags
+    assert "can't be shown" not in found.text
+
+
+def test_faults_tell_of_events_that_only_a_newer_penstock_knows(tmp_path: Path) -> None:
+    journal = write_journal(tmp_path / "journal", [batch(0)])
+    with next(journal.iterdir()).open("a") as segment:
+        for number in (2, 3):
+            segment.write(f'{{"v":1,"seq":{number},"at":{BEGAN + 3},"kind":"TeaMade","cups":2}}\n')
+    history = JournalHistory(journal)
+    history.refresh()
+    history.close()
+    page = faults.sections(Shown(history.queries[0], "run", 0.0, BEGAN + 9, BEGAN + 9))
+    assert "2 events of the journal can't be shown. A newer Penstock wrote" in read_page(page).text
 
 
 def test_compare_lays_runs_side_by_side(tmp_path: Path) -> None:

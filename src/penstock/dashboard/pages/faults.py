@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import islice
 
 from penstock.dashboard.charts import COLOURS, Line, lines
-from penstock.dashboard.markup import Tile, notice, table, tiles
+from penstock.dashboard.markup import Safe, Tile, notice, table, tiles
 from penstock.dashboard.sections import Chart, Html, Section, Shown
 from penstock.dashboard.words import NOTHING, count, moment
+from penstock.history.faults_seen import FaultsSeen
 
 MOST_SHOWN = 100
 
@@ -15,43 +16,56 @@ MOST_SHOWN = 100
 def sections(shown: Shown) -> list[Section]:
     """Say what went wrong."""
     seen, batches = shown.query.faults, shown.batches()
+    failed = Line("failed", batches["at"], batches["failed"], colour=COLOURS[5])
+    found: list[Section] = [
+        *_unread(seen),
+        Html(tiles(_tiles(shown))),
+        Chart(
+            "Rows that failed",
+            lines([failed], "rows"),
+            "Rows on which a function of the job raised an error; they went to the dead letters.",
+            is_wide=True,
+        ),
+        Html(_letters(seen), "Dead letters"),
+        Html(_faults(seen), "Faults that the query got over"),
+        Html(_starts(seen), "Starts and restarts"),
+    ]
+    if seen.shed.total:
+        found.append(Html(_shed(seen), "Rows set aside on purpose"))
+    return found
+
+
+def _unread(seen: FaultsSeen) -> list[Section]:
+    """Say what of the journal is not shown: a page must not look whole where it is not."""
     found: list[Section] = []
     if seen.corrupt_lines and seen.newest_corrupt is not None:
         line = seen.newest_corrupt
-        found.append(
-            Html(
-                notice(
-                    f"{count(seen.corrupt_lines)} lines of the journal can't be read.",
-                    f"The newest is line {line.line}: {line.reason}. All others are shown.",
-                    tone="warn",
-                )
-            )
-        )
-    found.append(Html(tiles(_tiles(shown))))
-    found.append(
-        Chart(
-            "Rows that failed",
-            lines([Line("failed", batches["at"], batches["failed"], colour=COLOURS[5])], "rows"),
-            "Rows on which a function of the job raised an error; they went to the dead letters.",
-            is_wide=True,
-        )
+        said = f"{_counted(seen.corrupt_lines, 'line')} of the journal can't be read."
+        detail = f"The newest is line {line.line}: {line.reason}. All others are shown."
+        found.append(Html(notice(said, detail, tone="warn")))
+    if seen.unknown_events:
+        said = f"{_counted(seen.unknown_events, 'event')} of the journal can't be shown."
+        detail = "A newer Penstock wrote them, of kinds that this one does not know."
+        found.append(Html(notice(said, detail, tone="warn")))
+    return found
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{count(number)} {what}{'' if number == 1 else 's'}"
+
+
+def _letters(seen: FaultsSeen) -> Safe:
+    return table(
+        "By operator and error",
+        ("operator", "error", "rows"),
+        [(name, error, count(rows)) for (name, error), rows in seen.failed.largest()[:MOST_SHOWN]],
+        words=(0, 1),
+        empty="No row failed.",
     )
-    letters = [
-        (operator, reason, count(rows)) for (operator, reason), rows in seen.failed.largest()
-    ]
-    found.append(
-        Html(
-            table(
-                "By operator and error",
-                ("operator", "error", "rows"),
-                letters[:MOST_SHOWN],
-                words=(0, 1),
-                empty="No row failed.",
-            ),
-            "Dead letters",
-        )
-    )
-    faults = [
+
+
+def _faults(seen: FaultsSeen) -> Safe:
+    rows = [
         (
             moment(each.at_seconds),
             NOTHING if each.batch_id is None else each.batch_id,
@@ -61,43 +75,32 @@ def sections(shown: Shown) -> list[Section]:
         )
         for each in islice(reversed(seen.newest), MOST_SHOWN)
     ]
-    found.append(
-        Html(
-            table(
-                "The newest first",
-                ("time (UTC)", "batch", "what", "detail", "times"),
-                faults,
-                words=(0, 2, 3),
-                empty="No fault was seen.",
-            ),
-            "Faults that the query got over",
-        )
+    return table(
+        "The newest first",
+        ("time (UTC)", "batch", "what", "detail", "times"),
+        rows,
+        words=(0, 2, 3),
+        empty="No fault was seen.",
     )
-    starts = [
+
+
+def _starts(seen: FaultsSeen) -> Safe:
+    rows = [
         (moment(each.at_seconds), each.version, count(each.slots), each.after or NOTHING)
         for each in islice(reversed(seen.began), MOST_SHOWN)
     ]
-    found.append(
-        Html(
-            table(
-                "The newest first",
-                ("time (UTC)", "Penstock", "slots", "the run before ended"),
-                starts,
-                words=(0, 1, 3),
-                empty="No start was written down.",
-            ),
-            "Starts and restarts",
-        )
+    return table(
+        "The newest first",
+        ("time (UTC)", "Penstock", "slots", "the run before ended"),
+        rows,
+        words=(0, 1, 3),
+        empty="No start was written down.",
     )
-    if seen.shed.total:
-        shed = [(name, reason, count(rows)) for (name, reason), rows in seen.shed.largest()]
-        found.append(
-            Html(
-                table("By source", ("source", "why", "rows"), shed[:MOST_SHOWN], words=(0, 1)),
-                "Rows set aside on purpose",
-            )
-        )
-    return found
+
+
+def _shed(seen: FaultsSeen) -> Safe:
+    rows = [(name, why, count(rows)) for (name, why), rows in seen.shed.largest()[:MOST_SHOWN]]
+    return table("By source", ("source", "why", "rows"), rows, words=(0, 1))
 
 
 def _tiles(shown: Shown) -> list[Tile]:
