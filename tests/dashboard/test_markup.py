@@ -11,7 +11,6 @@ from penstock.dashboard.markup import (
     element,
     joined,
     notice,
-    pairs,
     table,
     text,
     tiles,
@@ -45,7 +44,6 @@ def test_everything_that_is_laid_out_shows_any_text(one: str, other: str) -> Non
             tiles([Tile(one, other, one, "bad")]),
             table(one, (one, other), [(other, one), (1, Safe("<b>ours</b>"))]),
             table(one, (one,), [], empty=other),
-            pairs({one: other}),
             notice(one, other),
         )
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -114,14 +114,6 @@ def table(
     )
     return element("div", element("table", made), class_="wide", tabindex="0", role="region",
                    aria_label=caption)  # fmt: skip
-
-
-def pairs(them: Mapping[str, object]) -> Safe:
-    """Lay out names and what they stand for."""
-    made = joined(
-        joined((element("dt", name), element("dd", value))) for name, value in them.items()
-    )
-    return element("dl", made, class_="pairs")
 
 
 def notice(words: str, detail: str = "", tone: str = "info") -> Safe:

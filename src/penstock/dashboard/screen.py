@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from nicegui import ui
 
+from penstock.dashboard.markup import element
 from penstock.dashboard.sections import Chart, Html, Section
 
 
@@ -16,7 +17,7 @@ class Screen:
         self._root = ui.element("div").classes("sections")
         self._shape: list[tuple[type[Section], str, bool]] = []
         self._shown: list[Section] = []
-        self._about: list[ui.html | None] = []
+        self._about: list[ui.html] = []
         self._bodies: list[ui.html | ui.echart] = []
 
     def show(self, sections: Sequence[Section]) -> None:
@@ -46,7 +47,7 @@ class Screen:
                 outer.props["aria-label"] = section.title
                 with ui.element("h2"):
                     ui.label(section.title)
-            self._about.append(_said(section.about))
+            self._about.append(ui.html(_paragraph(section.about)))
             if isinstance(section, Chart):
                 chart = ui.echart(section.options).style(f"height: {section.height}px; width: 100%")
                 chart.props["role"] = "img"
@@ -57,7 +58,7 @@ class Screen:
 
     def _renew(self, number: int, section: Section) -> None:
         about, body = self._about[number], self._bodies[number]
-        if about is not None and section.about != self._shown[number].about:
+        if section.about != self._shown[number].about:
             about.set_content(_paragraph(section.about))
         if isinstance(section, Chart) and isinstance(body, ui.echart):
             body.options.clear()
@@ -67,11 +68,5 @@ class Screen:
             body.set_content(section.content)
 
 
-def _said(about: str) -> ui.html | None:
-    return ui.html(_paragraph(about))
-
-
 def _paragraph(about: str) -> str:
-    from penstock.dashboard.markup import element
-
     return element("p", about, class_="about") if about else ""
