@@ -28,8 +28,6 @@ from penstock.journal import (
     StateStored,
     WindowsClosed,
 )
-from penstock.metrics.row_latency import RowLatency
-from penstock.metrics.tally import Distribution
 from penstock.placement.flux import Move
 
 
@@ -111,16 +109,6 @@ def test_rows_that_were_shed_took_no_time_and_keep_no_others_waiting(tmp_path: P
     third = batch(2, at=BEGAN + 11, seconds=1.0, waiting=0, trigger=1.0)
     found = of(tmp_path, first, second, third)
     assert value(found, "penstock_row_latency_seconds_sum") == 100 * 1.0 + 100 * 1.5
-
-
-def test_a_backlog_of_any_length_is_little_memory() -> None:
-    latency, seconds = RowLatency(), Distribution((1.0,))
-    for n in range(3_000):
-        seen = batch(n, at=BEGAN + n, seconds=0.5, rows=1, waiting=n).observation
-        latency.add(seen, 1, seconds)
-    assert len(latency._waiting) <= 1_000
-    assert sum(each.rows for each in latency._waiting) == 2_999
-    assert sum(seconds.counts) == 3_000
 
 
 def test_slots_without_a_cluster_are_those_of_the_batch(tmp_path: Path) -> None:

@@ -26,7 +26,8 @@ class PlannedOperator:
 class TopologyPlanned:
     """All operators of a query and the components they run in from this micro-batch on.
 
-    Written when a query starts, and again after each change of its plan.
+    Written when a query starts, after each change of its plan, and near the start of each segment
+    of the journal.
     """
 
     batch_id: int

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from penstock.elasticity.arrived_rows import ArrivedRows
 from penstock.elasticity.observation import Observation
 from penstock.journal.events import QueryStarted, QueryStopped
 from penstock.metrics import catalogue as m
 from penstock.metrics.label_values import clean
-from penstock.metrics.row_latency import RowLatency
 from penstock.metrics.tally import Tally
 
 _MOST_ROWS = 10**15
@@ -20,7 +20,7 @@ class QueryMetrics:
         self.started: QueryStarted | None = None
         self.sources_told: set[str] = set()
         self.is_slots_told = False
-        self._latency = RowLatency()
+        self._arrived = ArrivedRows()
 
     @property
     def info(self) -> tuple[str, str, str] | None:
@@ -46,7 +46,7 @@ class QueryMetrics:
         self.started = body
         self.is_slots_told = False
         self.sources_told = set()
-        self._latency = RowLatency()
+        self._arrived = ArrivedRows()
 
     def stop(self, body: QueryStopped) -> None:
         """End a run; gauges keep what was last known."""
@@ -58,4 +58,9 @@ class QueryMetrics:
         rows, waiting = seen.rows_in, seen.waiting_rows or 0
         times = (seen.at_seconds, seen.batch_seconds, seen.trigger_seconds or 0.0)
         if all(abs(each) < _MOST_ROWS for each in (rows, waiting, *times)):
-            self._latency.add(seen, rows, self.tally.distribution(m.ROW_LATENCY))
+            latency = self.tally.distribution(m.ROW_LATENCY)
+            ended = seen.at_seconds
+            for since, until, count in self._arrived.take(
+                seen.started_seconds, ended, rows, waiting, seen.trigger_seconds
+            ):
+                latency.spread(max(0.0, ended - until), max(0.0, ended - since), count)
