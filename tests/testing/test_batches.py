@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 import penstock as ps
-from penstock.errors import ConfigurationError, OperatorError
+from penstock.errors import ConfigurationError, OperatorError, QueryError
 from penstock.journal import QueryStarted, WindowsClosed
 from penstock.testing import (
     BatchesRun,
@@ -23,6 +23,7 @@ from penstock.testing import (
     assert_same_as_batch,
     run_batches,
 )
+from penstock.testing.quiet_failures import quiet_failures
 
 CLICKS = "user string, n bigint, ts timestamp"
 NOON = datetime(2026, 1, 1, 12)
@@ -229,6 +230,72 @@ def test_what_made_the_job_fail_is_raised(spark: SparkSession) -> None:
         run_batches(job, BATCHES, CLICKS, spark=spark)
     assert caught.value.operator == "checked"
     assert 'raise ValueError("less than nothing")' in caught.value.user_traceback
+
+
+@pytest.fixture
+def spark_log(spark: SparkSession) -> Iterator[Callable[[], str]]:
+    """Take what Spark logs meanwhile, besides where it goes anyway."""
+    java: Any = spark.sparkContext._jvm
+    log4j = java.org.apache.logging.log4j
+    text = java.java.io.StringWriter()
+    appender = log4j.core.appender.WriterAppender.createAppender(
+        None, None, text, "kept", False, True
+    )
+    appender.start()
+    root = log4j.LogManager.getContext(False).getConfiguration().getRootLogger()
+    root.addAppender(appender, None, None)
+    yield lambda: str(text.toString())
+    root.removeAppender("kept")
+
+
+def level_of_spark(spark: SparkSession) -> str:
+    java: Any = spark.sparkContext._jvm
+    return str(java.org.apache.logging.log4j.LogManager.getLogger("org.apache.spark.x").getLevel())
+
+
+@pytest.mark.parametrize(
+    ("fails", "told"),
+    [
+        (lambda stream: stream.map(checked, "n bigint"), "less than nothing"),
+        (lambda stream: stream.select("raise_error('boom') AS n"), "boom"),
+    ],
+)
+def test_spark_does_not_log_the_failure_that_is_raised(
+    spark: SparkSession, spark_log: Callable[[], str], fails: Any, told: str
+) -> None:
+    before = level_of_spark(spark)
+    with pytest.raises(QueryError, match=told):
+        run_batches(fails, [[{"n": -1}, {"n": -2}]], "n bigint", spark=spark)
+    assert spark_log() == ""
+    assert level_of_spark(spark) == before
+    spark.sparkContext.setLogLevel("FATAL")
+    assert level_of_spark(spark) == "FATAL"
+    spark.sparkContext.setLogLevel(before)
+    with pytest.raises(Exception, match="boom"):
+        spark.sql("SELECT raise_error('boom')").collect()
+    assert "Exception in task" in spark_log()
+
+
+def test_spark_logs_what_it_was_asked_to(spark: SparkSession, spark_log: Callable[[], str]) -> None:
+    before = level_of_spark(spark)
+    spark.sparkContext.setLogLevel("INFO")
+    try:
+        with pytest.raises(QueryError, match="boom"):
+            run_batches(lambda s: s.select("raise_error('boom') AS n"), [[(1,)]], "n bigint")
+    finally:
+        spark.sparkContext.setLogLevel(before)
+    assert "Exception in task" in spark_log()
+
+
+def test_the_last_of_runs_that_overlap_gives_the_level_back(spark: SparkSession) -> None:
+    before = level_of_spark(spark)
+    first, second = quiet_failures(spark), quiet_failures(spark)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert level_of_spark(spark) == "OFF"
+    second.__exit__(None, None, None)
+    assert level_of_spark(spark) == before
 
 
 def test_it_leaves_nothing_behind(spark: SparkSession) -> None:
