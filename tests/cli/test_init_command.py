@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -42,8 +43,16 @@ class TestWriting:
             text = (tmp_path / path).read_text()
             assert "@NAME" not in text
             assert "@REQUIREMENT@" not in text
+            assert "@HOME@" not in text
             if path.endswith(".py"):
                 compile(text, path, "exec")
+
+    def test_the_readme_says_what_to_install_and_links_nowhere(self, tmp_path: Path) -> None:
+        initialised(str(tmp_path))
+        text = (tmp_path / "README.md").read_text()
+        assert f"`{requirement()}`" in text
+        assert "pip install -r requirements.txt" in text
+        assert not re.search(r"\]\(|\bhttps?://", text.replace(requirement(), ""))
 
     def test_other_files_do_not_matter(self, tmp_path: Path) -> None:
         (tmp_path / "notes.txt").write_text("mine")

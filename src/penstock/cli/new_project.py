@@ -23,7 +23,6 @@ TEMPLATES: Mapping[str, str] = {
     "README.md": "README.md.template",
     ".gitignore": "gitignore.template",
 }
-_HOME = "https://pypi.org/project/penstock/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ def _filled(template: str, name: str) -> str:
     text = (files("penstock.cli") / "project" / template).read_text("utf-8")
     # Make reads $ before the shell does.
     in_make = shlex.quote(name).replace("$", "$$")
-    values = {"NAME_IN_MAKE": in_make, "NAME": name, "REQUIREMENT": requirement(), "HOME": _HOME}
+    values = {"NAME_IN_MAKE": in_make, "NAME": name, "REQUIREMENT": requirement()}
     for key, value in values.items():
         text = text.replace(f"@{key}@", value)
     return text
