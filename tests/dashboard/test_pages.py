@@ -31,8 +31,10 @@ from penstock.dashboard.pages import (
 from penstock.dashboard.sections import Shown
 from penstock.dashboard.site import PAGES
 from penstock.elasticity.decision import Decision
+from penstock.elasticity.observation import OperatorObservation
 from penstock.history.journal_history import JournalHistory
 from penstock.journal import events as e
+from penstock.journal.topology_events import PlannedOperator, TopologyPlanned
 from penstock.journal.window_events import SkylineSeen
 
 
@@ -137,6 +139,49 @@ def test_topology_adds_up_what_operators_did(shown: Shown) -> None:
     assert second[:4] == ["source of plain", "source", "source of plain", "JVM"]
     assert "svg" in found.tags
     assert ("aria-label", "Topology") in found.attributes
+
+
+def wide(operators: int) -> list[Timed]:
+    """A source and a long row of maps in one batch, the last planned the busiest."""
+    names = [f"step {n:04}" for n in range(operators)]
+    plan = [
+        PlannedOperator(name, "map", f"part {n // 10}", (names[n - 1],) if n else ())
+        for n, name in enumerate(names)
+    ]
+    seen = tuple(
+        OperatorObservation(name, 1, 1, 0.001 * n, 2, 0.001 * n, 0.001 * n)
+        for n, name in enumerate(names)
+    )
+    at, body = batch(0)
+    busy = replace(body, observation=replace(body.observation, operators=seen))
+    return [(BEGAN, started()), (BEGAN, TopologyPlanned(0, tuple(plan))), (at, busy)]
+
+
+def test_of_very_many_operators_the_busiest_are_drawn_and_listed(tmp_path: Path) -> None:
+    sections = topology.sections(shown_of(tmp_path, wide(450)))
+    drawing, listed = sections
+    assert drawing.about == (
+        "The 300 busiest of 450 operators in the time that is shown. 150 others are left out, "
+        "with the lines to them."
+    )
+    found = read_page([drawing])
+    assert [n for n in range(450) if f"step {n:04}" in found.text] == list(range(150, 450))
+    names = [row[0] for row in read_page([listed]).rows("operator")]
+    assert names == [f"step {n:04}" for n in reversed(range(450))]
+    assert listed.about == ""
+
+
+def test_of_very_many_operators_the_list_ends(tmp_path: Path) -> None:
+    drawing, listed = topology.sections(shown_of(tmp_path, wide(2_000)))
+    assert "The 300 busiest of 2,000 operators" in drawing.about
+    assert len(read_page([listed]).rows("operator")) == 500
+    assert listed.about == "1,500 others, which are less busy, are left out."
+
+
+def test_of_few_operators_none_is_left_out(tmp_path: Path) -> None:
+    sections = topology.sections(shown_of(tmp_path, wide(300)))
+    assert [each.about for each in sections] == ["", ""]
+    assert "step 0000" in read_page(sections[:1]).text
 
 
 def test_topology_without_a_plan_shows_what_was_measured(tmp_path: Path) -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, nan
 
 import numpy as np
 
-from penstock.dashboard.markup import Safe, element, notice, table
+from penstock.dashboard.markup import Safe, element, joined, notice, table
 from penstock.dashboard.sections import Html, Section, Shown
 from penstock.dashboard.words import count, share, span
 from penstock.drawing.topology import OperatorNote, topology_svg
 from penstock.journal.topology_events import PlannedOperator
 
+MOST_DRAWN = 300
+MOST_LISTED = 500
 _LEAST_WIDTH = 1_000
 
 
@@ -42,17 +45,30 @@ def sections(shown: Shown) -> list[Section]:
             Html(notice("The journal does not tell the operators yet.",
                         "They are written when the first micro-batch is committed."))
         ]  # fmt: skip
-    busy = {each.name: busy_of(shown, each.name) for each in operators}
-    notes = {
-        name: OperatorNote(
-            f"{count(each.rows_in_per_second)} rows/s"
-            + (f" · {count(each.tasks)} {'task' if each.tasks == 1 else 'tasks'}"
-               if isfinite(each.tasks) else ""),
-            each.utilisation if isfinite(each.utilisation) else None,
-            f"utilised {share(each.utilisation)}, slowest task {span(each.slowest_seconds)}",
-        )
-        for name, each in busy.items()
-    }  # fmt: skip
+    slots = _mean_slots(shown)
+    busy = {each.name: busy_of(shown, each.name, slots) for each in operators}
+    # Sorting keeps the order of the plan among operators that are equally busy.
+    busiest = sorted(operators, key=lambda each: -_or_zero(busy[each.name].utilisation))
+    names = {each.name for each in busiest[:MOST_DRAWN]}
+    drawn = [each for each in operators if each.name in names]
+    left = len(operators) - len(drawn)
+    about = (
+        f"The {MOST_DRAWN} busiest of {len(operators):,} operators in the time that is shown. "
+        f"{left:,} others are left out, with the lines to them."
+        if left > 0
+        else ""
+    )
+    unlisted = len(operators) - MOST_LISTED
+    said = f"{unlisted:,} others, which are less busy, are left out." if unlisted > 0 else ""
+    return [
+        Html(_drawing(drawn, busy), "Operators and components", about),
+        Html(_table(busiest[:MOST_LISTED], busy), "What each operator does", said),
+    ]
+
+
+def _drawing(operators: Sequence[PlannedOperator], busy: Mapping[str, Busy]) -> Safe:
+    """Draw operators in their components, each with how busy it was."""
+    notes = {each.name: _note(busy[each.name]) for each in operators}
     drawing = Safe(topology_svg(operators, notes))
     legend = element(
         "p",
@@ -71,10 +87,16 @@ def sections(shown: Shown) -> list[Section]:
         # Shrunk to fit as long as it can be read.
         style=f"--least: {min(_LEAST_WIDTH, int(natural[1]) if natural else 0)}px",
     )
-    return [
-        Html(Safe(where + legend), title="Operators and components"),
-        Html(_table(operators, busy), title="What each operator does"),
-    ]
+    return joined((where, legend))
+
+
+def _note(busy: Busy) -> OperatorNote:
+    tasks = f" · {count(busy.tasks)} {'task' if busy.tasks == 1 else 'tasks'}"
+    return OperatorNote(
+        f"{count(busy.rows_in_per_second)} rows/s{tasks if isfinite(busy.tasks) else ''}",
+        busy.utilisation if isfinite(busy.utilisation) else None,
+        f"utilised {share(busy.utilisation)}, slowest task {span(busy.slowest_seconds)}",
+    )
 
 
 def planned(shown: Shown) -> tuple[PlannedOperator, ...]:
@@ -87,8 +109,8 @@ def planned(shown: Shown) -> tuple[PlannedOperator, ...]:
     )
 
 
-def busy_of(shown: Shown, name: str) -> Busy:
-    """Add up what an operator did in the time that is shown."""
+def busy_of(shown: Shown, name: str, slots: float | None = None) -> Busy:
+    """Add up what an operator did in the time that is shown, on so many ``slots`` on average."""
     rows = shown.operator(name, most=100_000)
     if not len(rows):
         return Busy(*(nan,) * 7)
@@ -97,7 +119,7 @@ def busy_of(shown: Shown, name: str) -> Busy:
     tasks = float(rows["tasks"][ran].mean()) if ran.any() else nan
     busy = float(np.nansum(rows["busy"]))
     # Of more tasks than slots, some wait for others: they had no time of their own meanwhile.
-    at_once = min(tasks, float(np.nanmean(shown.batches()["slots"])))
+    at_once = min(tasks, _mean_slots(shown) if slots is None else slots)
     mean, slowest = rows["mean"][ran], rows["slowest"][ran]
     whole = mean > 0
     return Busy(
@@ -111,8 +133,12 @@ def busy_of(shown: Shown, name: str) -> Busy:
     )
 
 
-def _table(operators: tuple[PlannedOperator, ...], busy: dict[str, Busy]) -> Safe:
-    ordered = sorted(operators, key=lambda each: -_or_zero(busy[each.name].utilisation))
+def _mean_slots(shown: Shown) -> float:
+    slots = shown.batches()["slots"]
+    return float(slots.mean()) if len(slots) else nan
+
+
+def _table(ordered: Sequence[PlannedOperator], busy: Mapping[str, Busy]) -> Safe:
     rows = [
         (
             each.name,
