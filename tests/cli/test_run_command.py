@@ -128,7 +128,7 @@ class TestRemaining:
         left = of_backlog(record(100, waiting=300, seconds=2.0))
         assert left is not None
         assert (left.share, left.seconds) == (0.25, 6.0)
-        assert left.line().plain.endswith("25 %, 0:06 left")
+        assert left.line().plain.endswith("25 %, 0:06 left, 100 of 400 rows")
 
     def test_a_source_that_does_not_say(self) -> None:
         assert of_backlog(record(100, waiting=None)) is None

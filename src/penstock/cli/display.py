@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from penstock.cli.progress import LiveProgress, NoProgress, PlainProgress, Progress
-from penstock.cli.remaining import Remaining
+from penstock.cli.remaining import Line
 from penstock.cli.run_record import RunRecord
 
 
@@ -18,7 +18,7 @@ def display(
     *,
     json: bool = False,
     quiet: bool = False,
-    remaining: Callable[[RunRecord], Remaining | None] = lambda record: None,
+    remaining: Callable[[RunRecord], Line | None] = lambda record: None,
 ) -> Callable[[Sequence[str]], Progress]:
     """Choose a display: a live one on standard error in a terminal, else plain lines, or none.
 

@@ -12,7 +12,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli.remaining import Remaining
+from penstock.cli.remaining import Line
 from penstock.cli.run_record import BatchRecord, RunRecord
 
 SHOWN_BATCHES = 8
@@ -102,7 +102,7 @@ class LiveProgress:
         outputs: Sequence[str],
         console: Console,
         title: str,
-        remaining: Callable[[RunRecord], Remaining | None] = lambda record: None,
+        remaining: Callable[[RunRecord], Line | None] = lambda record: None,
     ) -> None:
         self._outputs = outputs
         self._title = title
@@ -145,7 +145,7 @@ class LiveProgress:
         head = Text.assemble((self._title, "bold"), "\nrows in  ", (sparkline(rates), "cyan"), now)
         known = [Text(line) for line in self._announced]
         foot = [Text(self._note, style="dim")] if self._note else []
-        left = self._remaining(record) if record.batches and self._note else None
+        left = self._remaining(record) if self._note else None
         bar = [left.line()] if left else []
         return Group(*known, head, *self._columns(), *bar, *foot)
 

@@ -13,7 +13,7 @@ from penstock.cli.completion import complete_policy
 from penstock.cli.display import display
 from penstock.cli.job_file import JobFile
 from penstock.cli.options import AsJson, File, Master, OnlyErrors
-from penstock.cli.remaining import of_backlog
+from penstock.cli.remaining import OfAvailable
 from penstock.cli.time_left import spinning
 from penstock.windows.durations import seconds as seconds_of
 
@@ -97,7 +97,8 @@ def run(
     if trigger is not None and seconds_of(trigger) <= 0:
         raise typer.BadParameter(f"--trigger '{trigger}' is no time. Leave it out to run always")
     job = JobFile.parse(file)
-    remaining = {"remaining": of_backlog} if available_now else {}
+    left = OfAvailable() if available_now else None
+    remaining = {"remaining": left} if left else {}
     ended = run_job.run_job(
         job,
         checkpoint,
@@ -111,6 +112,7 @@ def run(
         name=name,
         journal=journal,
         views=run_job.Views(dashboard if dashboard_port is None else dashboard_port, metrics_port),
+        left=left,
         starting=partial(spinning, quiet, f"Starting Spark on {master}"),
     )
     if json:

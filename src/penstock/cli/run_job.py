@@ -6,14 +6,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.elasticity import Elasticity
+from penstock.cli.files_read import files_there
 from penstock.cli.inspect import count
 from penstock.cli.job_file import JobFile
 from penstock.cli.progress import Progress
 from penstock.cli.quiet_spark import quiet_spark
+from penstock.cli.remaining import OfAvailable
 from penstock.cli.run_record import RunRecord
 from penstock.cli.watching import watch
 from penstock.errors import ConfigurationError
@@ -90,11 +93,13 @@ def run_job(
     name: str | None = None,
     journal: str | None = None,
     views: Views = _NO_VIEWS,
+    left: OfAvailable | None = None,
     starting: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Ended:
     """Run a job to its end, or until Ctrl-C; ``progress`` makes a display for some sinks' names.
 
     ``starting`` is entered while Spark and the query start, to show that something is going on.
+    ``left`` is told what the query has to read.
     """
     job = file.load()
     checkpoint = checkpoint or job.checkpoint
@@ -109,6 +114,8 @@ def run_job(
             from penstock import catalogue
             from penstock.running import run
 
+            if left is not None:
+                left.before_start(log.parent if log else None)
             query = run(
                 *job.build(spark),
                 checkpoint=checkpoint,
@@ -121,6 +128,9 @@ def run_job(
                 journal=journal,
                 **views.arguments(),
             )
+            if left is not None:
+                frames = [source.data for source in query.topology.sources]
+                left.started(partial(files_there, frames))
         addresses = addresses_of(query)
         display: Progress = progress([output.name for output in query.topology.outputs])
         for what, address in addresses.items():
