@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +69,11 @@ def test_the_help_of_all_commands_ends_with_examples_that_parse() -> None:
         program, called, *arguments = shlex.split(example)
         assert (program, example) == ("penstock", f"  {example.strip()}")
         assert COMMANDS[called].make_context(f"penstock {called}", arguments).params
+
+
+def test_help_does_not_wait_for_spark() -> None:
+    script = "import sys, penstock.cli.commands; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
 def test_prose_is_kept_and_examples_taken_out() -> None:

@@ -8,9 +8,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-
 _FILE_SOURCE = "FileSource["
 
 
@@ -68,6 +65,10 @@ def _numbers(directory: Path) -> Iterable[str]:
 
 def files_there(frames: Iterable[Any]) -> set[str] | None:
     """Return the files that streaming DataFrames would read; None where that can't be told."""
+    # Only a query that runs needs them: the help of all commands should not wait for PySpark.
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
     found: set[str] = set()
     try:
         for frame in frames:
