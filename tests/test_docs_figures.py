@@ -43,6 +43,7 @@ def test_a_page_shows_its_figure_before_its_first_section(page: Path) -> None:
     assert (IMAGES / f"{page.stem}.svg").is_file()
 
 
+@pytest.mark.slow
 def test_no_figure_is_without_a_page(drawn: Path) -> None:
     shown = {page.stem for page in PAGES}
     assert {figure.stem for figure in FIGURES} == shown
@@ -86,6 +87,7 @@ def _span(text: ElementTree.Element) -> tuple[float, float]:
     }[text.get("text-anchor", "start")]
 
 
+@pytest.mark.slow
 @names
 def test_a_figure_is_what_its_script_draws(figure: Path, drawn: Path) -> None:
     kept = figure.read_text(encoding="utf-8")

@@ -253,6 +253,7 @@ def test_tweets(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert 0.8 * trace.rows < len(expected) < trace.rows
 
 
+@pytest.mark.slow
 def test_opinions(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPINIONS_OUT", str(tmp_path / "out"))
     monkeypatch.setenv("OPINIONS_SECONDS", "8")
@@ -327,6 +328,7 @@ def by_window(rows: Iterable[Row], *groups: str) -> dict[tuple[Any, ...], set[in
     return found
 
 
+@pytest.mark.slow
 def test_players(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
     monkeypatch.setenv("PLAYERS_OUT", str(out))

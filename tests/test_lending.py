@@ -176,7 +176,7 @@ def test_the_components_are_those_of_figure_2(
     "change",
     [
         pytest.param(None, id="as it is", marks=SLOW),
-        pytest.param(Change({1: SPLIT}), id="split"),
+        pytest.param(Change({1: SPLIT}), id="split", marks=SLOW),
         pytest.param(Change({0: SPLIT, 2: COMBINE}, "smooth"), id="smooth", marks=SLOW),
         pytest.param(Change({0: SPLIT, 2: COMBINE}, "disruptive"), id="disruptive", marks=SLOW),
         pytest.param(Change({1: [*SPLIT, *SPLIT_ALL]}), id="all split", marks=SLOW),

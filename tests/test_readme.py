@@ -48,6 +48,7 @@ def read_at(rate: float, seconds: int) -> list[tuple[int, float]]:
     return [(row["key"], row["value"] * 120 - 20) for row in rows]
 
 
+@pytest.mark.slow
 def test_the_example_of_the_readme_runs(spark: SparkSession, tmp_path: Path) -> None:
     run(python_of(README, tmp_path))
     readings = read_at(100, 30)

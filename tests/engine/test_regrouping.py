@@ -172,7 +172,8 @@ def undisturbed(df: DataFrame, tmp_path_factory: pytest.TempPathFactory) -> dict
     return results(where, df)
 
 
-@pytest.mark.parametrize("seed", [1, *[pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 4)]])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_a_plan_that_changes_at_random_at_every_batch_gives_the_same_rows(
     df: DataFrame, undisturbed: dict[str, Counter[Any]], tmp_path: Path, seed: int
 ) -> None:

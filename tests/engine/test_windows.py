@@ -137,6 +137,7 @@ def test_rows_that_span_time(
     assert bag(got) == bag(expected.select(*rounded))
 
 
+@pytest.mark.slow
 def test_a_leap_of_the_watermark_closes_more_windows_than_anyone_would_name(
     spark: SparkSession, events: Events, finish: Finish, tmp_path: Path
 ) -> None:
@@ -206,7 +207,7 @@ def test_windows_go_on_after_a_break_as_if_nothing_had_happened(
     assert bag(written(spark, tmp_path / "out")) == bag(closed)
 
 
-@pytest.mark.parametrize("size", ["small", "large"])
+@pytest.mark.parametrize("size", ["small", pytest.param("large", marks=pytest.mark.slow)])
 def test_the_store_is_compacted_and_forgets_what_no_window_needs(
     spark: SparkSession,
     events: Events,

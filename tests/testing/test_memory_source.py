@@ -227,6 +227,7 @@ source.close()
 """
 
 
+@pytest.mark.slow
 def test_another_process_goes_on_from_the_checkpoint(
     spark: SparkSession,
     start: Callable[..., StreamingQuery],
