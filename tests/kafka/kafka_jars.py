@@ -48,9 +48,14 @@ def connector_jars(spark: SparkSession) -> list[str]:
 
 
 def add_jars(spark: SparkSession, paths: list[str]) -> None:
-    """Let a running session use the jars, executors included."""
+    """Let a session that runs on this machine alone use jars, as if it had started with them.
+
+    Not by ADD JAR: the driver then can't read the errors of tasks whose class is in such a jar.
+    """
+    jvm: Any = spark._jvm
+    loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
     for path in paths:
-        spark.sql(f"ADD JAR '{path}'")
+        loader.addURL(jvm.java.io.File(path).toURI().toURL())
 
 
 def _fetched(spark: SparkSession, coordinate: str) -> list[str]:

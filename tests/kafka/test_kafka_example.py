@@ -52,7 +52,7 @@ def test_kafka_clicks(
     assert len(found) == len(rows)
     assert found.items() <= expected.items()
     # A minute that ended a minute before the newest click of the first run is closed for sure.
-    assert {minute for minute, _ in found} >= {0, 1}
+    assert 0 in {minute for minute, _ in found}
     letters = [json.loads(record.value()) for record in broker.records(made[1])]
     assert [letter["error"] for letter in letters] == ["JSONDecodeError"]
 
