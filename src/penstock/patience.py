@@ -48,8 +48,8 @@ class Patience:
         """
         seconds = self.retry_seconds
         for _ in range(self.retries):
-            yield min(seconds, max(MOST_SECONDS, self.retry_seconds))
-            seconds = min(seconds * 2, MOST_SECONDS)
+            yield seconds
+            seconds = min(seconds * 2, max(MOST_SECONDS, self.retry_seconds))
 
     @property
     def total_seconds(self) -> float:

@@ -125,7 +125,7 @@ def test_a_server_that_comes_back_while_it_is_waited_for(
             server.start()
             went_on.set()
 
-    monkeypatch.setattr(postgres_table.time, "sleep", wait)
+    monkeypatch.setattr(postgres_table, "sleep", wait)
     try:
         assert lookup.get(2) == {"city": "city 2"}
     finally:
@@ -139,8 +139,8 @@ def test_a_server_that_stays_away_fails_rows_and_only_the_first_of_them_waits(
 ) -> None:
     waits: list[float] = []
     now = 100.0
-    monkeypatch.setattr(postgres_table.time, "sleep", waits.append)
-    monkeypatch.setattr(postgres_table.time, "monotonic", lambda: now)
+    monkeypatch.setattr(postgres_table, "sleep", waits.append)
+    monkeypatch.setattr(postgres_table, "monotonic", lambda: now)
     lookup = ps.Lookup(table_of(server, retries=2, retry_seconds=0.01))
     server.stop("fast")
     try:

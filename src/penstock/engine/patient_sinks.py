@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 
@@ -12,6 +13,8 @@ from penstock.sinks.sink import RETRIES, RETRY_SECONDS, Sink
 
 FAULT = "a sink could not be reached"
 _LOOK_EVERY_SECONDS = 0.1
+
+_log = logging.getLogger("penstock.engine")
 
 
 class StopRequested(Exception):
@@ -41,8 +44,10 @@ def with_patience(
             wait = next(waits, None)
             if wait is None:
                 raise _gave_up(error, patience, batch_id) from error
-            after = f"{error}. Try {tried} of {patience.retries + 1}, the next in {wait:g} s"
-            tell(FaultSeen(batch_id, FAULT, after))
+            tries = f"Try {tried} of {patience.retries + 1}, the next in {wait:g} s"
+            detail = f"{_sentence(error)} {tries}"
+            _log.warning("%s: %s", FAULT, detail)
+            tell(FaultSeen(batch_id, FAULT, detail))
         _wait(wait, batch_id, is_stopping)
 
 
@@ -61,11 +66,15 @@ def _gave_up(error: SinkUnavailable, patience: Patience, batch_id: int | None) -
         way_out = "Nothing was read yet"
     else:
         way_out = f"Batch {batch_id} is not committed, and nothing is lost or doubled"
+    tries = f"{patience.retries + 1} times within {patience.total_seconds:g} s"
     return SinkUnavailable(
-        f"{error}. It was tried {patience.retries + 1} times within "
-        f"{patience.total_seconds:g} s. {way_out}: start the query again with the same checkpoint "
+        f"{_sentence(error)} It was tried {tries if patience.retries else 'once'}. {way_out}: start the query again with the same checkpoint "
         "when it is back. To wait longer, give the sink more retries"
     )
+
+
+def _sentence(error: SinkUnavailable) -> str:
+    return f"{str(error).rstrip('.')}."
 
 
 def _wait(seconds: float, batch_id: int | None, is_stopping: Callable[[], bool]) -> None:

@@ -122,7 +122,8 @@ class Lookup:
         """Return a function for ``map_batches`` that adds columns of what is looked up.
 
         ``key`` names the column with the key; of several columns the key is a tuple. Values are
-        mappings, such as those of a ``PostgresTable``. A key without one gets nulls.
+        mappings, such as those of a ``PostgresTable``. A key without one gets nulls. A column that
+        is there already is replaced.
         """
         keys = (key,) if isinstance(key, str) else tuple(key)
         if isinstance(columns, str) or not columns or not keys:
@@ -177,17 +178,18 @@ class _Onto:
         return "lookup"
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        rows = [self._key(row) for row in batch.select(list(self.keys)).to_pylist()]
+        rows = list(map(_key, *(batch.column(name).to_pylist() for name in self.keys)))
         numbers = {key: number for number, key in enumerate(dict.fromkeys(rows))}
         values = self.lookup.get_many(numbers)
         places = pa.array([numbers[key] for key in rows], pa.int64())
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         for column in self.columns:
             found = pa.array([None if value is None else value[column] for value in values])
-            batch = batch.append_column(column, found.take(places))
-        return batch
+            columns[column] = found.take(places)
+        return pa.RecordBatch.from_pydict(columns)
 
-    def _key(self, row: dict[str, Any]) -> Hashable:
-        key = tuple(row[name] for name in self.keys)
-        if None in key:
-            return None
-        return key[0] if len(key) == 1 else key
+
+def _key(*parts: Any) -> Hashable:
+    if any(part is None for part in parts):
+        return None
+    return parts[0] if len(parts) == 1 else parts

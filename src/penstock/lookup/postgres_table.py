@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from time import monotonic, sleep
 from typing import Any
 
 from penstock.errors import ConfigurationError, PenstockError, first_line
@@ -87,7 +87,7 @@ class PostgresTable:
         """Return the rows of keys that the table has."""
         which = (os.getpid(), self._id)
         waits = Patience(self.retries, self.retry_seconds).waits()
-        if time.monotonic() < _away_until.get(which, 0.0):
+        if monotonic() < _away_until.get(which, 0.0):
             raise DatabaseAway(f"{self!r} could not be reached a moment ago")
         wait = 0.0
         while True:
@@ -97,12 +97,12 @@ class PostgresTable:
                 _connections.pop(which, None)
                 last, wait = wait, next(waits, -1.0)
                 if wait < 0:
-                    _away_until[which] = time.monotonic() + last
+                    _away_until[which] = monotonic() + last
                     raise DatabaseAway(
                         f"{self!r} can't be reached, which was tried {self.retries + 1} times: "
                         f"{first_line(lost)}"
                     ) from None
-            time.sleep(wait)
+            sleep(wait)
 
     def _asked(self, which: tuple[int, str], keys: list[Any]) -> dict[Any, dict[str, Any]]:
         psycopg = _psycopg()
