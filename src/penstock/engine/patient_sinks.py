@@ -68,8 +68,9 @@ def _gave_up(error: SinkUnavailable, patience: Patience, batch_id: int | None) -
         way_out = f"Batch {batch_id} is not committed, and nothing is lost or doubled"
     tries = f"{patience.retries + 1} times within {patience.total_seconds:g} s"
     return SinkUnavailable(
-        f"{_sentence(error)} It was tried {tries if patience.retries else 'once'}. {way_out}: start the query again with the same checkpoint "
-        "when it is back. To wait longer, give the sink more retries"
+        f"{_sentence(error)} It was tried {tries if patience.retries else 'once'}. {way_out}: "
+        "start the query again with the same checkpoint when it is back. To wait longer, give the "
+        "sink more retries"
     )
 
 
