@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from test_kills import run_job
 
-from faults.test_kills import run_job
 from sinks.postgres_server import PASSWORD, driver_jar, running_postgres
 
 JOB = Path(__file__).with_name("killed_jdbc_job.py")
@@ -27,7 +27,9 @@ def test_upserts_are_those_of_a_batch_job_whenever_the_driver_dies(
             "id AS seq", f"id % {ACCOUNTS} AS account", "id * 0.25D AS balance"
         )
         # Of a batch, the newest change is not the last row.
-        changed.orderBy("account", "balance").write.mode("append").parquet(str(tmp_path / "in"))
+        changed.sortWithinPartitions("account", "balance").write.mode("append").parquet(
+            str(tmp_path / "in")
+        )
     with running_postgres() as server:
         server.sql("CREATE TABLE accounts (account bigint PRIMARY KEY, seq bigint, balance float8)")
         monkeypatch.setenv("PENSTOCK_TEST_JAR", driver_jar(spark))
