@@ -19,6 +19,8 @@ from pyspark.sql import SparkSession
 
 import penstock as ps
 from oracle import bag
+from penstock import journal
+from penstock.journal.events import PlacementChanged
 from penstock.lookup import postgres_table
 from penstock.testing import ManualClock
 from sinks.postgres_server import PASSWORD, PostgresServer, running_postgres
@@ -36,7 +38,7 @@ def running() -> Iterator[PostgresServer]:
 @pytest.fixture
 def server(running: PostgresServer) -> PostgresServer:
     running.sql(
-        "DROP TABLE IF EXISTS cities; CREATE TABLE cities (code int PRIMARY KEY, city text);"
+        "DROP TABLE IF EXISTS cities CASCADE; CREATE TABLE cities (code int PRIMARY KEY, city text);"
         f"INSERT INTO cities SELECT n, 'city ' || n FROM generate_series(1, {CITIES}) AS n"
     )
     return running
@@ -218,6 +220,33 @@ def test_a_query_is_enriched_with_few_questions(
     text = "".join(path.read_text() for path in Path(query.journal_dir).rglob("*.jsonl"))
     assert PASSWORD not in text
     assert text
+
+
+def test_rows_are_placed_by_what_their_look_ups_cost(
+    spark: SparkSession, server: PostgresServer, tmp_path: Path
+) -> None:
+    """Every tenth key is slow to ask for, and nothing is kept, so that it stays so."""
+    server.sql(
+        """CREATE OR REPLACE FUNCTION slow(code int) RETURNS text STABLE LANGUAGE plpgsql AS
+           $$ BEGIN IF code % 10 = 0 THEN PERFORM pg_sleep(0.02); END IF;
+           RETURN 'city ' || code; END $$;
+           CREATE OR REPLACE VIEW slow_cities AS SELECT code, slow(code) AS city FROM cities"""
+    )
+    lookup = ps.Lookup(table_of(server, "slow_cities"), max_entries=1)
+    sink = ps.sinks.memory()
+    found = stream(spark, tmp_path, 3).map(named(lookup), ENRICHED, cost_key="code")
+    query = ps.run(
+        found.to(sink),
+        checkpoint=tmp_path / "ck",
+        placement=ps.CostAware(least_gain_seconds=0.0),
+        available_now=True,
+    )
+    assert query.await_termination(120)
+    known = f"CASE WHEN code BETWEEN 1 AND {CITIES} THEN 'city ' || code END"
+    table = spark.read.parquet(str(tmp_path / "in"))
+    assert bag(sink.rows()) == bag(table.selectExpr("id", "code", known))
+    bodies = [event.body for event in journal.read(query.journal_dir)]
+    assert any(isinstance(body, PlacementChanged) for body in bodies)
 
 
 def test_rows_that_could_not_be_looked_up_are_set_aside_and_the_others_go_on(
