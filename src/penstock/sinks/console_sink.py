@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from penstock.errors import ConfigurationError
+
+# Rich is loaded where a terminal is written to: executors, which get this module, need not have it.
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 
 # Spark numbers rows as partition * 2^33 + position in the partition.
 _POSITION_BITS = (1 << 33) - 1
@@ -29,13 +33,17 @@ class ConsoleSink:
             )
         self._rows = rows
         self._truncate = truncate
-        self._console = console or Console()
+        self._console = console
 
     def open(self, query_id: str) -> None:
         """Nothing to prepare."""
 
     def write(self, df: DataFrame, batch_id: int) -> None:
         """Run the whole batch as one Spark job and print its first rows."""
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
         # limit() would run a job per few partitions and leave the rest of the rows unread, so what
         # operators measure and count on their way would be wrong.
         position = F.monotonically_increasing_id().bitwiseAND(F.lit(_POSITION_BITS))
@@ -49,13 +57,15 @@ class ConsoleSink:
             table.add_column(Text(name))
         for row in shown:
             table.add_row(*(self._cell(value) for value in row))
-        self._console.print(table)
+        (self._console or Console()).print(table)
 
     def describe(self) -> str:
         """The number of rows shown."""
         return f"console(rows={self._rows})"
 
     def _cell(self, value: object) -> Text:
+        from rich.text import Text
+
         text = "NULL" if value is None else str(value)
         if self._truncate is not None and len(text) > self._truncate:
             text = text[: self._truncate - 1] + "…"
