@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
 import penstock as ps
+from penstock.sources.cost import KeyCost
+from penstock.sources.keys import ZipfKeys
 from penstock.sources.patterns import trace_of_pattern
 from penstock.sources.trace import Trace
 
@@ -23,20 +25,9 @@ READING = "ts timestamp, sensor bigint, site string, celsius double"
 FULL_SCALE = 0.995
 SITES = 12
 TRIGGER_SECONDS = 2
-UNEVEN = ps.sources.KeyCost(low_ms=1.0, high_ms=15.0)
-SENSORS = ps.sources.ZipfKeys(1_000)
+UNEVEN = KeyCost(low_ms=1.0, high_ms=15.0)
+SENSORS = ZipfKeys(1_000)
 SEED = 7
-# A minute is short: decide at every micro-batch, and give slots back sooner than in a long run. In
-# its first minute Spark takes longer over a batch than over the rows in it.
-POLICY = ps.AutoScalePlus(
-    interval=1,
-    batch_within="6 seconds",
-    horizon="4 seconds",
-    window="20 seconds",
-    rails=ps.GuardRails(
-        scale_out_cool_down="1 second", scale_in_cool_down="6 seconds", scale_in_after=2
-    ),
-)
 
 
 def look_up(reading: dict[str, Any]) -> dict[str, Any]:
@@ -106,7 +97,7 @@ class Load:
 
     seconds: int = 60
     rate: float = 250.0
-    cost: ps.sources.KeyCost = UNEVEN
+    cost: KeyCost = UNEVEN
 
     @property
     def trace(self) -> Trace:
@@ -133,6 +124,23 @@ class Load:
         )
 
 
+def policy() -> ps.AutoScalePlus:
+    """Decide at every micro-batch, and give slots back sooner than in a long run.
+
+    A minute is short, and in its first one Spark takes longer over a batch than over the rows in it. Not made where
+    this module is loaded: executors load it, too, and do not have all that policies need.
+    """
+    return ps.AutoScalePlus(
+        interval=1,
+        batch_within="6 seconds",
+        horizon="4 seconds",
+        window="20 seconds",
+        rails=ps.GuardRails(
+            scale_out_cool_down="1 second", scale_in_cool_down="6 seconds", scale_in_after=2
+        ),
+    )
+
+
 def start(
     spark: SparkSession,
     load: Load,
@@ -147,7 +155,7 @@ def start(
         *topology(stream, str(out)),
         checkpoint=str(out / "checkpoint"),
         placement=ps.CostAware(),
-        policy=POLICY,
+        policy=policy(),
         trigger=None if available_now else TRIGGER_SECONDS,
         available_now=available_now,
         name="penstock-demo",
