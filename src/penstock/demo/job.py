@@ -127,8 +127,9 @@ class Load:
 def policy() -> ps.AutoScalePlus:
     """Decide at every micro-batch, and give slots back sooner than in a long run.
 
-    A minute is short, and in its first one Spark takes longer over a batch than over the rows in it. Not made where
-    this module is loaded: executors load it, too, and do not have all that policies need.
+    A minute is short, and in its first one Spark takes longer over a batch than over the rows in
+    it. Not made where this module is loaded: executors load it, too, and do not have all that
+    policies need.
     """
     return ps.AutoScalePlus(
         interval=1,
