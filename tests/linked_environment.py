@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 
 def make_environment(where: Path, needed: Iterable[str]) -> Path:
@@ -26,16 +27,21 @@ def make_environment(where: Path, needed: Iterable[str]) -> Path:
 
 
 def _with_what_they_require(needed: Iterable[str]) -> set[str]:
-    found: set[str] = set()
-    waiting = list(needed)
+    """Follow requirements; a package that is asked for with an extra needs what that asks for."""
+    found: set[tuple[str, str]] = set()
+    waiting = [(each, "") for each in needed]
     while waiting:
-        requirement = Requirement(waiting.pop())
-        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
+        text, asked_with = waiting.pop()
+        requirement = Requirement(text)
+        if requirement.marker is not None and not requirement.marker.evaluate(
+            {"extra": asked_with}
+        ):
             continue
-        new = {requirement.name} - found
+        name = canonicalize_name(requirement.name)
+        new = {(name, extra) for extra in ("", *requirement.extras)} - found
         found |= new
-        waiting += [text for name in new for text in installed.requires(name) or ()]
-    return found
+        waiting += [(each, extra) for _, extra in new for each in installed.requires(name) or ()]
+    return {name for name, _ in found}
 
 
 def _link(distribution: installed.Distribution, site: Path) -> None:

@@ -106,7 +106,7 @@ def test_the_wheel_has_all_that_the_package_has(built: Built) -> None:
     ours = {
         path.relative_to(package).as_posix()
         for path in (package / "penstock").rglob("*")
-        if path.is_file() and path.suffix != ".pyc"
+        if path.is_file() and "__pycache__" not in path.parts
     }
     with zipfile.ZipFile(built.wheel) as archive:
         there = {name for name in archive.namelist() if ".dist-info/" not in name}
