@@ -10,6 +10,9 @@ from pyspark.sql import SparkSession
 if TYPE_CHECKING:
     from kafka_broker import KafkaBroker
 
+# Looking it through for examples would import Kafka's client, which only these tests install.
+collect_ignore = ["kafka_broker.py"]
+
 
 @pytest.fixture(scope="session")
 def connector(spark: SparkSession) -> list[str]:
