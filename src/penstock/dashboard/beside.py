@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import logging
 import os
 import socket
 import subprocess
@@ -13,9 +12,10 @@ from collections.abc import Iterator
 
 from penstock.dashboard.listening import DEFAULT_PORT, LOCALHOST, Address, listening_on
 from penstock.errors import ConfigurationError
+from penstock.secrets import logger
 
 _END_WITHIN_SECONDS = 5.0
-_log = logging.getLogger("penstock.dashboard")
+_log = logger("penstock.dashboard")
 
 
 class DashboardBeside:
