@@ -39,7 +39,7 @@ class DashboardBeside:
         command = [sys.executable, "-m", "penstock", "dashboard", journal, "--quiet", "--wait"]
         command += ["--listening", str(place), "--parent", str(os.getpid())]
         try:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # nosec B603: ours, and no shell
                 command,
                 pass_fds=[place],
                 stdin=subprocess.DEVNULL,
