@@ -39,7 +39,8 @@ class DashboardBeside:
         command = [sys.executable, "-m", "penstock", "dashboard", journal, "--quiet", "--wait"]
         command += ["--listening", str(place), "--parent", str(os.getpid())]
         try:
-            self._process = subprocess.Popen(  # nosec B603: ours, and no shell
+            # A list of our own words and a path, and no shell.
+            self._process = subprocess.Popen(  # nosec B603
                 command,
                 pass_fds=[place],
                 stdin=subprocess.DEVNULL,

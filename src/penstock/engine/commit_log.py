@@ -27,6 +27,7 @@ FORMAT = "penstock-commit"
 VERSION = 2
 KEPT_RECORDS = 100
 _NAME = re.compile(r"^(\d{12})\.json$")
+_LONGEST_NAME = 255  # bytes, as file systems have it
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ def _typed(document: Mapping[str, Any], name: str, kind: type) -> Any:
 
 def _operator(name: str) -> str:
     """Check a name under which state is kept: it is that of a directory as well."""
-    if not is_name(name):
+    if not is_name(name) or len(name.encode()) > _LONGEST_NAME:
         raise ValueError(f"{name!r:.80} is no operator's name")
     return name
 

@@ -90,7 +90,7 @@ def _dict_builder(names: tuple[str, ...]) -> Callable[..., list[Row]]:
         [ast.Constant(name) for name in names], [ast.Name(value, ast.Load()) for value in values]
     )
     code = compile(ast.fix_missing_locations(template), "<rows>", "eval")
-    return cast(Callable[..., list[Row]], eval(code, {"zip": zip}))  # nosec B307: see above
+    return cast(Callable[..., list[Row]], eval(code, {"zip": zip}))  # nosec B307
 
 
 def _values(column: pa.Array) -> list[Any]:
