@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.secrets import keep_secrets_of
@@ -18,11 +17,11 @@ def learn_secrets(spark: SparkSession, frames: Iterable[DataFrame] = ()) -> None
     Nothing here may keep a query from starting: a source whose options can't be looked at is left
     to be recognised by its words.
     """
-    with suppress(Py4JError):
+    with suppress(Exception):
         keep_secrets_of(dict(spark.sparkContext.getConf().getAll()))
-        keep_secrets_of(_as_dict(spark, spark._jsparkSession.conf().getAll()))
+        keep_secrets_of(spark.conf.getAll)
     for frame in frames:
-        with suppress(Py4JError):
+        with suppress(Exception):
             _learn_options(spark, frame)
 
 
@@ -42,4 +41,4 @@ def _learn_options(spark: SparkSession, frame: DataFrame) -> None:
 
 def _as_dict(spark: SparkSession, scala_map: Any) -> dict[str, str]:
     jvm: Any = spark._jvm
-    return dict(jvm.scala.jdk.javaapi.CollectionConverters.asJava(scala_map))
+    return dict(jvm.scala.collection.JavaConverters.mapAsJavaMap(scala_map))
