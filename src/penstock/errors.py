@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from penstock.secrets import redacted
+
 
 class PenstockError(Exception):
-    """Base of every error that Penstock raises on purpose."""
+    """Base of every error that Penstock raises on purpose; no message of one holds a secret.
+
+    What a database or a user's function said often ends up in a message, and what they say may
+    hold the password that they were given.
+    """
+
+    def __init__(self, *told: object) -> None:
+        super().__init__(*(redacted(each) if isinstance(each, str) else each for each in told))
 
 
 class TopologyError(PenstockError):
@@ -74,6 +83,7 @@ class OperatorError(QueryError):
     ) -> None:
         self.operator = operator
         self.method = method
+        row, reason, user_traceback = map(redacted, (row, reason, user_traceback))
         self.row = row
         self.error = error
         self.reason = reason

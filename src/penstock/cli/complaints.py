@@ -11,7 +11,9 @@ import typer
 
 from penstock.cli.command_line import ExampleGroup
 from penstock.cli.completion_script import gave_completion
+from penstock.cli.saying import say
 from penstock.errors import OperatorError, PenstockError, first_line
+from penstock.secrets import redacted
 
 WRONG = 2
 BUG = 1
@@ -46,8 +48,9 @@ class Commands(ExampleGroup):
         except Exception as error:
             if os.environ.get(SHOW_TRACEBACK):
                 raise
+            told = redacted(first_line(error))
             _complain(
-                f"unexpected {type(error).__name__}: {first_line(error)}. This is a bug in "
+                f"unexpected {type(error).__name__}: {told}. This is a bug in "
                 f"Penstock: please report it with what {SHOW_TRACEBACK}=1 shows."
             )
             code = BUG
@@ -85,4 +88,4 @@ def _usage(error: Any) -> str:
 
 
 def _complain(text: str) -> None:
-    typer.echo(f"penstock: {text}", err=True)
+    say(f"penstock: {text}", err=True)

@@ -8,6 +8,7 @@ log, ``spark/`` is Spark's own checkpoint, ``panes/`` and ``state/`` hold the st
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 FORMAT = "penstock-query"
 VERSION = 1
+_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +63,12 @@ def _open(files: HadoopFiles, path: str, now: Fingerprint, lock: CheckpointLock)
         return _create(files, path, now, lock)
     document = parse_document(text, identity, FORMAT, VERSION)
     try:
-        query_id = str(document["query_id"])
+        query_id = _checked_id(document["query_id"])
         before = Fingerprint.from_json(document["fingerprint"])
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CheckpointError(
-            f"'{identity}' has a field missing or wrong ({error!r}). Put it back from a copy, or "
-            "start with a new checkpoint directory."
+            f"'{identity}' has a field missing or wrong ({error!r:.300}). Put it back from a copy, "
+            "or start with a new checkpoint directory."
         ) from None
     changes = breaking_changes(before, now)
     if changes:
@@ -80,6 +82,13 @@ def _open(files: HadoopFiles, path: str, now: Fingerprint, lock: CheckpointLock)
     if accepted != before:
         _write_identity(files, identity, query_id, accepted)
     return Checkpoint(path, query_id, before.sources, log, lock)
+
+
+def _checked_id(query_id: object) -> str:
+    """Check an identity: journals and scratch directories are named after it."""
+    if not isinstance(query_id, str) or _ID.fullmatch(query_id) is None:
+        raise ValueError(f"query_id is {query_id!r:.80}")
+    return query_id
 
 
 def _create(files: HadoopFiles, path: str, now: Fingerprint, lock: CheckpointLock) -> Checkpoint:

@@ -15,7 +15,10 @@ from penstock.elasticity.decision import Decision
 from penstock.engine.keyed_state import KeyedState
 from penstock.engine.window_state import WindowState
 from penstock.errors import CheckpointError, ConfigurationError
+from penstock.secrets import redacted
+from penstock.topology.dag import is_name
 from penstock.windows.watermark import Mark
+from penstock.windows.whole_numbers import in_64_bits
 
 if TYPE_CHECKING:
     from penstock.sinks.filesystem import HadoopFiles
@@ -24,6 +27,7 @@ FORMAT = "penstock-commit"
 VERSION = 2
 KEPT_RECORDS = 100
 _NAME = re.compile(r"^(\d{12})\.json$")
+_LONGEST_NAME = 255  # bytes, as file systems have it
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class CommitRecord:
         """Write it as a JSON document that names its own format and version."""
         decision = {
             "slots": self.decision.slots,
-            "reason": self.decision.reason,
+            "reason": redacted(self.decision.reason),
             "tasks": dict(self.decision.tasks),
         }
         document = {
@@ -97,18 +101,25 @@ class CommitRecord:
                     str(k): None if v is None else _typed(document["lows"], k, int)
                     for k, v in document["lows"].items()
                 },
-                windows={str(k): WindowState.from_json(v) for k, v in document["windows"].items()},
+                windows={
+                    _operator(k): WindowState.from_json(v) for k, v in document["windows"].items()
+                },
                 placement=_learnt(document.get("placement")),
                 keyed={
-                    str(k): KeyedState.from_json(v) for k, v in document.get("keyed", {}).items()
+                    _operator(k): KeyedState.from_json(v)
+                    for k, v in document.get("keyed", {}).items()
                 },
                 policy=_learnt(document.get("policy")),
                 admission=_learnt(document.get("admission")),
                 plan=_learnt(document.get("plan")),
             )
-        except (KeyError, TypeError, ValueError, AttributeError, ConfigurationError) as error:
+        except (
+            *(KeyError, TypeError, ValueError, AttributeError),
+            *(OverflowError, ConfigurationError),
+        ) as error:
             raise CheckpointError(
-                f"'{file}' is a commit record with a field missing or wrong ({error!r}). {WAY_OUT}"
+                f"'{file}' is a commit record with a field missing or wrong ({error!r:.300}). "
+                f"{WAY_OUT}"
             ) from None
 
 
@@ -122,7 +133,7 @@ def parse_document(text: str, file: str, form: str, version: int) -> dict[str, A
     """Read a JSON document of a checkpoint, or say what is wrong with the file and the way out."""
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"'{file}' is cut short or damaged ({error}). {WAY_OUT}") from None
     if not isinstance(document, dict) or document.get("format") != form:
         raise CheckpointError(f"'{file}' was not written by Penstock ({form} expected). {WAY_OUT}")
@@ -137,8 +148,15 @@ def parse_document(text: str, file: str, form: str, version: int) -> dict[str, A
 def _typed(document: Mapping[str, Any], name: str, kind: type) -> Any:
     value = document[name]
     if type(value) is not kind:
-        raise TypeError(f"{name} is {value!r}")
-    return value
+        raise TypeError(f"{name} is {value!r:.80}")
+    return in_64_bits(int(value)) if kind is int else value
+
+
+def _operator(name: str) -> str:
+    """Check a name under which state is kept: it is that of a directory as well."""
+    if not is_name(name) or len(name.encode()) > _LONGEST_NAME:
+        raise ValueError(f"{name!r:.80} is no operator's name")
+    return name
 
 
 def _learnt(value: Any) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -23,6 +22,7 @@ from penstock.engine.runner import Runner, StopRequested
 from penstock.errors import ConfigurationError, PenstockError
 from penstock.journal.events import QueryStopped
 from penstock.journal.writer import JournalWriter
+from penstock.secrets import logger
 from penstock.topology.adaptation import Operation, Strategy, check_strategy
 from penstock.topology.dag import Topology
 from penstock.topology.explain import Format, explain
@@ -31,7 +31,7 @@ State = Literal["running", "stopped", "failed"]
 _LOOK_EVERY_SECONDS = 0.2
 _ENDS_WITHIN_SECONDS = 0.01
 
-_log = logging.getLogger("penstock.engine")
+_log = logger("penstock.engine")
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,7 +151,10 @@ class Runner:
                 if self.breaking_off:
                     raise StopRequested(f"micro-batch {batch_id} was broken off") from None
                 self.failure = as_query_error(error)
-                raise
+                if not isinstance(error, Exception):
+                    raise
+                # Spark logs all that it is told, and the first error's text may hold a secret.
+                raise self.failure from None
             finally:
                 self._threads = set()
 

@@ -13,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.engine.checkpoint import Checkpoint, open_checkpoint
 from penstock.engine.columns import SOURCE_TAG
+from penstock.engine.known_secrets import learn_secrets
 from penstock.engine.own_queries import note_own
 from penstock.engine.query import Query
 from penstock.engine.runner import Runner
@@ -52,6 +53,7 @@ def start(
     spark = session_of(topology)
     if any(isinstance(operator, Compute) for operator in topology):
         check_timestamps(spark)
+    learn_secrets(spark, (source.data for source in topology.sources))
     files = HadoopFiles(spark)
     if topology.processes:
         check_reachable(files.qualify(checkpoint))

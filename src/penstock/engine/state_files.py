@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import tempfile
 import time
 from collections.abc import Collection
@@ -211,4 +212,21 @@ def _scratch(query_id: str, directory: str) -> str:
     roots = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
     root = roots[0] or tempfile.gettempdir()
     operator = directory.rstrip("/").rpartition("/")[2]
-    return f"{root}/penstock-state/{query_id}/{operator}"
+    return f"{_own(f'{root}/penstock-state-{os.getuid()}')}/{query_id}/{operator}"
+
+
+def _own(directory: str) -> str:
+    """Make a directory that other users of a machine can't write to, or refuse theirs.
+
+    What is read from it are the states of keys: whoever could put a file there first could choose
+    them.
+    """
+    with suppress(FileExistsError):
+        os.mkdir(directory, 0o700)
+    found = os.lstat(directory)
+    if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode) or found.st_mode & 0o022:
+        raise ConfigurationError(
+            f"'{directory}' belongs to another user, or others may write to it, so no states of "
+            "keys can be kept there. Delete it, or set SPARK_LOCAL_DIRS to a directory of your own."
+        )
+    return directory

@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.windows.segments import Segment
 from penstock.windows.sharing import SharingState
+from penstock.windows.whole_numbers import in_64_bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,5 +38,6 @@ class WindowState:
         closed = document["closed"]
         if type(closed) is not int:
             raise TypeError(f"closed is {closed!r}")
+        in_64_bits(closed)
         segments = tuple(Segment.from_json(each) for each in document["segments"])
         return cls(segments, closed, SharingState.from_json(document["sharing"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from penstock.engine.checkpoint import FORMAT as QUERY_FORMAT
@@ -37,7 +38,7 @@ def read_identity(path: Path) -> Identity:
         return Identity(problems=(Problem(f"{file} is missing", _COPY),))
     except CheckpointError as error:
         return Identity(problems=(_told(error),))
-    except (OSError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         why = f"no {error}" if isinstance(error, KeyError) else str(error)
         return Identity(problems=(Problem(f"{file} can't be read ({why})", _COPY),))
 
@@ -125,13 +126,16 @@ def note_unread(commits: Commits) -> list[Problem]:
 
 def _gaps(files: list[Path]) -> list[Problem]:
     numbers = [int(file.stem) for file in files]
-    missing = sorted(set(range(numbers[0], numbers[-1] + 1)) - set(numbers))
+    missing = numbers[-1] - numbers[0] + 1 - len(numbers)
     if not missing:
         return []
-    shown = ", ".join(map(str, missing[:5]))
+    # Counted, and only the first looked for: names of files may be as far apart as they like.
+    there = set(numbers)
+    first = islice((n for n in range(numbers[0], numbers[-1]) if n not in there), 5)
+    shown = ", ".join(map(str, first))
     return [
         Problem(
-            f"the records of {len(missing)} micro-batches are missing, such as {shown}",
+            f"the records of {missing} micro-batches are missing, such as {shown}",
             "Only the newest is needed to go on; find out who deleted the others.",
         )
     ]

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
 
+_NO_EVENT = (ValueError, TypeError, KeyError, OverflowError, RecursionError)
 _NAME = re.compile(r"journal-(\d{8,})\.jsonl")
 
 
@@ -39,7 +40,7 @@ def last_seq(directory: Path) -> int:
     for number in reversed(segment_numbers(directory)):
         whole_lines = segment_path(directory, number).read_bytes().split(b"\n")[:-1]
         for line in reversed(whole_lines):
-            with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
+            with contextlib.suppress(*_NO_EVENT):
                 return int(json.loads(line)["seq"])
     return 0
 

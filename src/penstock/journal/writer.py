@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import fcntl
-import logging
 import threading
 import time
 from collections.abc import Callable
@@ -19,10 +18,11 @@ from penstock.journal.events import FaultSeen, KnownEvent, UnknownEvent
 from penstock.journal.lines import Event, to_json
 from penstock.journal.segments import SegmentAppender, last_seq, open_for_append
 from penstock.journal.topology_events import TopologyPlanned
+from penstock.secrets import logger
 
 MEGABYTE = 1024 * 1024
 
-_log = logging.getLogger("penstock.journal")
+_log = logger("penstock.journal")
 
 
 class _Stop:

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.errors import ConfigurationError
+from penstock.terminal import plain
 
 # Spark numbers rows as partition * 2^33 + position in the partition.
 _POSITION_BITS = (1 << 33) - 1
@@ -46,7 +47,7 @@ class ConsoleSink:
         # Rich wraps the title of a table that is narrower than it.
         table = Table(title=title, caption=caption, min_width=max(len(title), len(caption)))
         for name in df.columns:
-            table.add_column(Text(name))
+            table.add_column(Text(plain(name)))
         for row in shown:
             table.add_row(*(self._cell(value) for value in row))
         self._console.print(table)
@@ -60,4 +61,4 @@ class ConsoleSink:
         if self._truncate is not None and len(text) > self._truncate:
             text = text[: self._truncate - 1] + "…"
         # Text, so that brackets in the data are not taken for Rich's markup.
-        return Text(text)
+        return Text(plain(text))

@@ -165,7 +165,7 @@ class FileSink:
     def _parse_owner(self, text: str, record: str) -> dict[str, object]:
         try:
             owner = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise SinkError(f"'{record}' is not JSON ({error}). Delete the directory") from error
         if not isinstance(owner, dict):
             raise SinkError(f"'{record}' is not a JSON object. Delete the directory")

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.errors import ConfigurationError, PenstockError, SinkError
+from penstock.secrets import keep_secret, keep_secrets_of, names_a_secret
 from penstock.sinks.jdbc_connection import (
     is_class_missing,
     session_classes,
@@ -69,12 +70,13 @@ class JdbcSink:
         self._url = url
         self._keys = tuple(keys)
         self._order_by = order_by
-        self._secrets = {password} if password else set()
         self._options = {**_DEFAULT_OPTIONS, **(options or {}), "url": url, "driver": driver}
         if user is not None:
             self._options["user"] = user
         if password is not None:
             self._options["password"] = password
+        keep_secret(password)
+        keep_secrets_of(self._options)
         self._staging_prefix: str | None = None
 
     def __repr__(self) -> str:
@@ -165,7 +167,8 @@ class JdbcSink:
             with transaction(spark, options) as statement:
                 yield statement
         except Py4JJavaError as error:
-            raise SinkError(self._explain(spark, error, schema, batch_id)) from error
+            # Without the cause: what the driver says may hold the password.
+            raise SinkError(self._explain(spark, error, schema, batch_id)) from None
 
     def _explain(
         self,
@@ -181,7 +184,7 @@ class JdbcSink:
                 f"SparkSession.builder.config('spark.jars.packages', '{_DRIVER_COORDINATE}')"
             )
         state = sql_state(spark, error)
-        message = self._redacted(str(error.java_exception.getMessage()))
+        message = str(error.java_exception.getMessage())
         if state in _UNDEFINED_TABLE and schema is not None:
             return (
                 f"{self.describe()}: there is no such table. Make it first: "
@@ -206,11 +209,6 @@ class JdbcSink:
             )
         return f"{self.describe()} failed: {message}"
 
-    def _redacted(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text
-
     def _check_types(self, schema: StructType) -> None:
         for field in schema.fields:
             if column_type(field.dataType) is None:
@@ -229,7 +227,7 @@ def _check_settings(url: str, table: str, keys: Sequence[str], options: Mapping[
             "for example 'jdbc:postgresql://db.example.com/shop'"
         )
     # Urls end up in logs and errors of Spark and the driver, so they must hold no secret.
-    if re.search(r"password|//[^/?]*@", url, re.IGNORECASE):
+    if names_a_secret(url) or re.search(r"//[^/?]*@", url):
         raise ConfigurationError(
             "the url of the jdbc sink holds a password or a user before '@'. "
             "Write jdbc(url, ..., user=..., password=...) instead"
@@ -241,7 +239,7 @@ def _check_settings(url: str, table: str, keys: Sequence[str], options: Mapping[
             f"keys={keys!r} of the jdbc sink must be a list of columns, such as keys=['user_id']"
         )
     for name in options:
-        if name.lower() in _OWN_OPTIONS or "password" in name.lower():
+        if name.lower() in _OWN_OPTIONS or names_a_secret(name):
             raise ConfigurationError(
                 f"the option '{name}' of the jdbc sink has an argument of its own, or is a secret "
                 f"that options can't keep. Use jdbc(url, table, keys, user=..., password=...)"

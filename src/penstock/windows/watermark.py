@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from penstock.errors import ConfigurationError
 from penstock.windows.durations import Duration, in_seconds, microseconds
+from penstock.windows.whole_numbers import in_64_bits
 
 MICROS_PER_MILLI = 1_000
 
@@ -97,8 +98,8 @@ class Mark:
 def _whole(document: Mapping[str, Any], name: str) -> int | None:
     value = document[name]
     if value is not None and type(value) is not int:
-        raise TypeError(f"{name} is {value!r}")
-    return value
+        raise TypeError(f"{name} is {value!r:.80}")
+    return None if value is None else in_64_bits(value)
 
 
 def _seconds(document: Mapping[str, Any], name: str) -> float | None:
