@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.dashboard.charts import Line, Points, bars, heat, lines, scatter
+from penstock.dashboard.charts import COLOURS, Line, Points, bars, lines, scatter
+from penstock.dashboard.key_group_map import key_group_map
 
 
 def test_a_gap_stays_a_gap_and_times_become_milliseconds() -> None:
@@ -41,8 +42,41 @@ def test_times_and_values_must_be_as_many() -> None:
 
 
 def test_key_groups_lie_in_rows_by_number() -> None:
-    data = heat([3, 0, 2], columns=2)["series"][0]["data"]
-    assert data == [[0, 0, 3], [1, 0, 0], [0, 1, 2]]
+    data = key_group_map([3, 0, 2, 1, 1])["series"][0]["data"]
+    assert data == [[0, 0, 3], [1, 0, 0], [2, 0, 2], [3, 0, 1], [0, 1, 1]]
+
+
+def test_each_task_of_key_groups_has_a_name_and_a_colour() -> None:
+    colours = key_group_map([0, 1, 0, 1])["visualMap"]
+    assert [(each["value"], each["label"]) for each in colours["pieces"]] == [
+        (0, "task 0"),
+        (1, "task 1"),
+    ]
+    assert len({each["color"] for each in colours["pieces"]}) == 2
+    # As many tasks as there are colours still have one each; of more there is a scale.
+    assert len(key_group_map(range(len(COLOURS)))["visualMap"]["pieces"]) == len(COLOURS)
+    scale = key_group_map(range(30))["visualMap"]
+    assert (scale["type"], scale["text"]) == ("continuous", ["task 29", "task 0"])
+
+
+def test_a_curve_without_a_value_is_left_out() -> None:
+    drawn = lines([Line("a", [1.0], [nan]), Line("b", [1.0], [2.0])], "rows")
+    assert drawn["legend"]["data"] == ["b"]
+    assert drawn["series"][0]["lineStyle"]["color"] == COLOURS[1]  # as if the other were there
+
+
+def test_a_chart_without_any_value_says_so_instead_of_drawing_axes() -> None:
+    drawn = lines([Line("a", [1.0], [nan])], "rows", nothing="Nobody knows.")
+    assert drawn["title"]["text"] == "Nobody knows."
+    assert "xAxis" not in drawn
+    assert lines([], "rows")["title"]["text"]
+
+
+def test_a_single_moment_lies_in_the_middle_of_a_minute() -> None:
+    one = lines([Line("a", [100.0], [2.0]), Line("b", [100.0], [3.0])], "rows")["xAxis"]
+    assert (one["min"], one["max"]) == (70_000, 130_000)
+    two = lines([Line("a", [100.0, 101.0], [2.0, 2.0])], "rows")["xAxis"]
+    assert "min" not in two
 
 
 def test_long_names_are_cut() -> None:
@@ -62,7 +96,7 @@ def test_whatever_is_drawn_is_plain_json(name: str, values: list[float]) -> None
         bars([name] * len(values), values, name),
         scatter([Points(name, values, values)], name, name),
         scatter([Points(name, values, values)], name, name, x_is_time=True, y_is_time=True),
-        heat([0, 1, 500]),
+        key_group_map([0, 1, 500]),
     ]
     for options in made:
         assert json.loads(json.dumps(options, allow_nan=False)) == options
@@ -77,5 +111,5 @@ def test_a_long_name_is_cut_and_its_tip_wraps() -> None:
     made = lines([Line("n" * 500, [1.0], [2.0])], "rows")
     assert len(made["series"][0]["name"]) == 40
     assert made["legend"]["data"] == [made["series"][0]["name"]]
-    for each in (made, bars(["n"], [1.0], "%"), heat([0]), scatter([], "x", "y")):
+    for each in (made, bars(["n"], [1.0], "%"), key_group_map([0]), scatter([], "x", "y")):
         assert "white-space: normal" in each["tooltip"]["extraCssText"]

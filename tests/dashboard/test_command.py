@@ -57,7 +57,11 @@ def test_it_answers_with_every_page_and_ends_on_ctrl_c(journal: Path) -> None:
         for path in ("/", "/topology", "/decisions", "/placement", "/windows", "/preference",
                      "/faults", "/compare", "/?journal=0000000009&query=x&range=x"):  # fmt: skip
             assert get(running.address, path)[0] == 200, path
-        assert get(running.address, "/control")[0] == 404
+        status, _, missing = get(running.address, "/control")
+        assert (status, "There is no such page" in missing) == (404, True)
+        # It leads back to the pages there are, and to no other.
+        assert '<a href="/faults">Faults</a>' in missing
+        assert "Control</a>" not in missing
         assert get(running.address, "/", {"Host": "evil.example"})[0] == 421
         assert get(running.address, "/", {"Origin": "http://evil.example"})[0] == 403
         _, headers, body = get(running.address)

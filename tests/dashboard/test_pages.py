@@ -35,7 +35,7 @@ from penstock.elasticity.observation import OperatorObservation
 from penstock.history.journal_history import JournalHistory
 from penstock.journal import events as e
 from penstock.journal.topology_events import PlannedOperator, TopologyPlanned
-from penstock.journal.window_events import SkylineSeen
+from penstock.journal.window_events import PanesStored, RowsLate, SkylineSeen
 
 
 @pytest.fixture
@@ -414,3 +414,43 @@ def test_a_time_without_batches_says_to_choose_a_longer_one(tmp_path: Path) -> N
     quiet = (BEGAN + 4_000, e.FaultSeen(None, "a fault", "later"))
     shown = shown_of(tmp_path, [batch(0), quiet], chosen="5m")
     assert "Choose a longer one at the top." in read_page(now.sections(shown)).text
+
+
+def test_a_row_that_is_late_for_two_operators_is_said_to_count_twice(tmp_path: Path) -> None:
+    late = [(BEGAN + 2.0, RowsLate(0, name, 4)) for name in ("sums", "best")]
+    stored = (BEGAN + 2.0, PanesStored(0, "sums", 2, 40, 4_000, 30.0, 5, BEGAN))
+    one = shown_of(tmp_path / "one", [*steady(), stored, late[0]])
+    two = shown_of(tmp_path / "two", [*steady(), stored, *late])
+    for page in (windows, faults):
+        tiles = read_page(page.sections(one)).tiles
+        assert tiles["Late rows"] == ("4", "missed a window")
+        tiles = read_page(page.sections(two)).tiles
+        assert tiles["Late rows"] == ("8", "counted for each of 2 operators")
+
+
+def test_the_first_decision_comes_before_any_batch(tmp_path: Path) -> None:
+    first = (BEGAN + 1.5, e.DecisionMade(-1, Decision(4, "beginning with 4 slots")))
+    found = read_page(decisions.sections(shown_of(tmp_path, [*steady(), first])))
+    ((_, after, slots, *_),) = found.rows("time (UTC)", "after batch")
+    assert (after, slots) == ("–", "4")
+    assert found.tiles["Demand"] == ("–", "not known")
+
+
+def test_now_says_so_where_sources_do_not_tell_what_waits(tmp_path: Path) -> None:
+    told = [batch(n, waiting=None) for n in range(3)]
+    sections = now.sections(shown_of(tmp_path, [(BEGAN, started()), *told]))
+    assert read_page(sections).tiles["Rows waiting"] == ("–", "the sources don't tell")
+    waiting = charts(sections)["Rows waiting"].options
+    assert waiting["title"]["text"] == "The sources don't tell how many rows wait."
+
+
+def test_now_draws_no_trigger_where_there_is_none(tmp_path: Path) -> None:
+    def without_trigger(number: int) -> Timed:
+        at, told = batch(number)
+        return at, replace(told, observation=replace(told.observation, trigger_seconds=None))
+
+    untimed = [without_trigger(n) for n in range(3)]
+    for name, events in (("timed", steady()), ("untimed", [(BEGAN, started()), *untimed])):
+        chart = charts(now.sections(shown_of(tmp_path / name, events)))["Batch time"]
+        assert ("trigger" in curves(chart)) == (name == "timed")
+        assert ("Without a trigger" in chart.about) == (name == "untimed")

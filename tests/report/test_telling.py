@@ -20,6 +20,7 @@ from penstock.journal.events import (
     QueryStarted,
     QueryStopped,
 )
+from penstock.journal.window_events import RowsLate
 from penstock.report.as_json import as_dict
 from penstock.report.story import Chapter, Report, Story
 from penstock.report.telling import report_of
@@ -60,6 +61,17 @@ def test_the_headline_says_how_it_went(story: Story) -> None:
         "It never began again, and 1 fault was seen.",
         "It ended as asked: stopped by its user.",
     )
+
+
+def test_a_row_late_for_two_operators_is_said_to_count_for_each(tmp_path: Path) -> None:
+    late: list[tuple[float, KnownEvent]] = [
+        (1.0, RowsLate(0, name, 4)) for name in ("sums", "best")
+    ]
+    twice = "Rows came late 8 times, counted for each of 2 operators."
+    for found, words in ((late[:1], "4 rows came late."), (late, twice)):
+        journal = write(tmp_path / str(len(found)) / "journal", [*whole_run()[:1], *found])
+        (story,) = told(journal).stories
+        assert words in story.headline
 
 
 def test_the_moments_that_matter_come_in_their_order(story: Story) -> None:

@@ -43,7 +43,7 @@ class JobFile:
         """Run the file and find its function."""
         if not self.path.is_file():
             raise ConfigurationError(
-                f"there is no file {self.path}. Write: penstock run FILE.py, or FILE.py:function."
+                f"there is no file {self.path}. Name a Python file, FILE.py or FILE.py:function."
             )
         module = load_python_file(self.path)
         name = self._found_in(module)

@@ -46,6 +46,15 @@ def _story(story: Story) -> Iterator[RenderableType]:
             yield _grid(table)
 
 
+def _most(value: float) -> str:
+    """Write the largest of some numbers.
+
+    >>> _most(10_999.0), _most(0.38712), _most(87.527)
+    ('10,999', '0.3871', '87.53')
+    """
+    return f"{value:,.0f}" if value >= 1_000 else f"{value:.4g}"
+
+
 def _lines(figure: Figure) -> Iterator[RenderableType]:
     """Draw each curve of a figure over time as a line of bars, all to one scale."""
     if not figure.joined:
@@ -56,7 +65,7 @@ def _lines(figure: Figure) -> Iterator[RenderableType]:
     for name, values in known.items():
         if values:
             drawn = sparkline(_few(values), top)
-            told = f"  {max(values):,.4g} {figure.y_label} at most"
+            told = f"  {_most(max(values))} {figure.y_label} at most"
             yield Text.assemble((f"{name:<{width}} ", "dim"), (drawn, "cyan"), told)
 
 

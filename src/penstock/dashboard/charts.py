@@ -14,7 +14,7 @@ COLOURS = ("#2f81f7", "#db6d28", "#2da44e", "#a371f7", "#bf8700", "#e5534b", "#1
 SOFT = "#8b949e"
 _GRID = "rgba(139,148,158,0.22)"
 # A long name must not make a page wider than its screen.
-_TIP = {
+TIP = {
     "confine": True,
     "extraCssText": "white-space: normal; overflow-wrap: anywhere; max-width: min(80vw, 28rem)",
 }
@@ -39,17 +39,26 @@ class Line:
 
 
 def lines(
-    them: Iterable[Line], unit: str, *, is_time: bool = True, least: float | None = 0.0
+    them: Iterable[Line],
+    unit: str,
+    *,
+    is_time: bool = True,
+    least: float | None = 0.0,
+    nothing: str = "Nothing was measured in this time.",
 ) -> dict[str, Any]:
-    """Draw curves over time."""
+    """Draw curves over time; one without a value is left out, and ``nothing`` said for none."""
     series: list[dict[str, Any]] = []
     names = []
     for number, line in enumerate(them):
+        if not any(map(isfinite, line.y)):
+            continue
         colour = line.colour or COLOURS[number % len(COLOURS)]
         names.append(_cut(line.name))
         if len(line.low):
             series += _band(line, colour, is_time)
         series.append(_curve(line, colour, is_time))
+    if not series:
+        return _words_only(nothing)
     return {
         "animation": False,
         # As everywhere else on a page: what happened at 14:02 is not to be looked for at 16:02.
@@ -68,8 +77,8 @@ def lines(
             "itemHeight": 4,
             "textStyle": {"color": SOFT},
         },
-        "tooltip": {**_TIP, "trigger": "axis", "axisPointer": {"type": "line"}},
-        "xAxis": _across(is_time),
+        "tooltip": {**TIP, "trigger": "axis", "axisPointer": {"type": "line"}},
+        "xAxis": _across(is_time, series),
         "yAxis": {
             "type": "value",
             "name": unit,
@@ -91,7 +100,7 @@ def bars(names: Sequence[str], values: Sequence[float], unit: str) -> dict[str, 
         "aria": {"enabled": True},
         "textStyle": {"fontFamily": "system-ui, sans-serif"},
         "grid": {"left": 8, "right": 24, "top": 10, "bottom": 26, "containLabel": True},
-        "tooltip": {**_TIP, "trigger": "axis", "axisPointer": {"type": "shadow"}},
+        "tooltip": {**TIP, "trigger": "axis", "axisPointer": {"type": "shadow"}},
         "xAxis": {
             "type": "value",
             "name": unit,
@@ -164,47 +173,12 @@ def scatter(
         "grid": {"left": 12, "right": 24, "top": 40, "bottom": 30, "containLabel": True},
         "legend": {"show": len(groups) > 1, "top": 0, "type": "scroll",
                    "textStyle": {"color": SOFT}},
-        "tooltip": {**_TIP, "trigger": "item"},
+        "tooltip": {**TIP, "trigger": "item"},
         "xAxis": _named_axis(x_name, x_is_time)
         | {"nameLocation": "middle", "nameGap": 28, "nameTextStyle": {"color": SOFT}},
         "yAxis": _named_axis(y_name, y_is_time),
         "series": series,
     }  # fmt: skip
-
-
-def heat(owners: Sequence[int], columns: int = 32) -> dict[str, Any]:
-    """Draw key groups as a field of squares, coloured by the task that owns each."""
-    data = [[n % columns, n // columns, owner] for n, owner in enumerate(owners)]
-    most = max(owners, default=0)
-    rows = -(-len(owners) // columns)
-    return {
-        "animation": False,
-        "aria": {"enabled": True},
-        "grid": {"left": 4, "right": 4, "top": 4, "bottom": 44},
-        "tooltip": _TIP,
-        "xAxis": {"type": "category", "data": list(range(columns)), "show": False},
-        "yAxis": {"type": "category", "data": list(range(rows)), "show": False, "inverse": True},
-        "visualMap": {
-            "type": "piecewise" if most < 12 else "continuous",
-            "min": 0,
-            "max": max(1, most),
-            "splitNumber": most + 1,
-            "orient": "horizontal",
-            "left": "center",
-            "bottom": 0,
-            "textStyle": {"color": SOFT},
-            "inRange": {"color": [*COLOURS[: min(len(COLOURS), max(2, most + 1))]]},
-            "precision": 0,
-        },
-        "series": [
-            {
-                "name": "task",
-                "type": "heatmap",
-                "data": data,
-                "itemStyle": {"borderColor": "rgba(128,128,128,0.35)", "borderWidth": 1},
-            }
-        ],
-    }
 
 
 def _curve(line: Line, colour: str, is_time: bool) -> dict[str, Any]:
@@ -251,8 +225,31 @@ def _data(x: Values, y: Values, is_time: bool) -> list[list[float | None]]:
     ]
 
 
-def _across(is_time: bool) -> dict[str, Any]:
+def _words_only(words: str) -> dict[str, Any]:
+    """Say something where a chart would be: axes without a curve look like a mistake."""
+    style = {"color": SOFT, "fontSize": 13, "fontWeight": "normal", "width": 280}
     return {
+        "animation": False,
+        "aria": {"enabled": True},
+        "title": {
+            "text": words,
+            "left": "center",
+            "top": "middle",
+            "textStyle": {**style, "overflow": "break", "fontFamily": "system-ui, sans-serif"},
+        },
+        "series": [],
+    }
+
+
+def _across(is_time: bool, series: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the axis of times; around a single moment a minute, or days would be drawn."""
+    moments = {x for each in series for x, _ in each["data"] if x is not None} if is_time else set()
+    around: dict[str, Any] = {}
+    if len(moments) == 1:
+        (moment,) = moments
+        around = {"min": moment - 30_000, "max": moment + 30_000}
+    return {
+        **around,
         "type": "time" if is_time else "value",
         "axisLabel": {"color": SOFT, "hideOverlap": True},
         "axisLine": {"lineStyle": {"color": SOFT}},

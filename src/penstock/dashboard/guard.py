@@ -8,19 +8,13 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
+from penstock.dashboard.markup import Safe, element
+from penstock.dashboard.plain_page import plain_page
 from penstock.errors import ConfigurationError
 
 COOKIE = "penstock_token"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SHORTEST_TOKEN = 12
-_ENTER = b"""<!doctype html><html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1"><title>Penstock: token</title>
-<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:28rem;
-margin:15vh auto;padding:0 1rem}input,button{font:inherit;padding:.5rem .75rem}</style></head><body>
-<h1>This dashboard needs a token</h1><p>%s</p><form method="get" action="/">
-<label for="token">Token</label> <input id="token" name="token" type="password" required autofocus>
-<button>Open</button></form></body></html>"""
-
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -87,8 +81,8 @@ class Guard:
         elif self._has_cookie(headers):
             await self._app(scope, receive, _with_headers(send))
         else:
-            said = b"That was not the right one." if given else b"Whoever started it has the token."
-            await _refuse(scope, receive, send, 401, _ENTER % said)
+            said = "That was not the right one." if given else "Whoever started it has the token."
+            await _refuse(scope, receive, send, 401, _enter(said))
 
     async def _let_in(self, scope: Scope, asked: list[tuple[str, str]], send: Send) -> None:
         cookie = f"{self._cookie}={self._pass}; Path=/; HttpOnly; SameSite=Strict"
@@ -121,6 +115,17 @@ class Guard:
         own = headers.get(b"host", b"").decode("latin-1")
         _, _, place = origin.decode("latin-1").partition("://")
         return place == own
+
+
+def _enter(said: str) -> bytes:
+    """Ask for the token."""
+    form = Safe(
+        '<form method="get" action="/"><label for="token">Token</label> '
+        '<input id="token" name="token" type="password" required autofocus> '
+        "<button>Open</button></form>"
+    )
+    heading = element("h1", "This dashboard needs a token")
+    return plain_page("Penstock: token", heading, element("p", said), form).encode()
 
 
 def _name_of(host: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from math import isfinite
 from typing import Any
 
@@ -55,6 +57,22 @@ class Chart:
 
 
 Section = Html | Chart
+
+
+def side_by_side(sections: Sequence[Section]) -> list[Section]:
+    """Lay narrow sections in pairs: one that would stand alone is made wide.
+
+    >>> charts = [Chart("a", {}), Chart("b", {}), Chart("c", {}), Chart("d", {}, is_wide=True)]
+    >>> [(each.title, each.is_wide) for each in side_by_side(charts)]
+    [('a', False), ('b', False), ('c', True), ('d', True)]
+    """
+    laid: list[Section] = []
+    for is_wide, run in groupby(sections, key=lambda each: each.is_wide):
+        them = list(run)
+        if not is_wide and len(them) % 2:
+            them[-1] = replace(them[-1], is_wide=True)
+        laid += them
+    return laid
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import ceil
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse
+from nicegui import app as pages_app
 from nicegui import ui
 
 from penstock.dashboard.control_form import ControlForm
 from penstock.dashboard.frame import Frame, Page
 from penstock.dashboard.guard import Guard
-from penstock.dashboard.markup import element, notice
+from penstock.dashboard.markup import Safe, element, joined, notice
 from penstock.dashboard.pages import (
     compare,
     decisions,
@@ -23,8 +25,9 @@ from penstock.dashboard.pages import (
     windows,
 )
 from penstock.dashboard.pages import control as control_page
+from penstock.dashboard.plain_page import plain_page
 from penstock.dashboard.screen import Screen
-from penstock.dashboard.sections import LONG_SECONDS, Html, Section, Shown
+from penstock.dashboard.sections import LONG_SECONDS, Html, Section, Shown, side_by_side
 from penstock.dashboard.style import FAVICON
 from penstock.dashboard.view import View
 from penstock.dashboard.watched import Watched
@@ -64,6 +67,7 @@ def make_site(
             lambda view: _of_query(watched, view, control_page.sections),
             True,
         )
+    _say_what_is_missing(pages)
     app.add_middleware(Guard, hosts=hosts, token=token)
     ui.run_with(
         app,
@@ -78,6 +82,24 @@ def make_site(
         binding_refresh_interval=None,
     )
     return app
+
+
+def _say_what_is_missing(pages: Sequence[Page]) -> None:
+    """Answer an address that is no page's with those that are, not with the library's page."""
+    content = plain_page(
+        "Penstock: no such page",
+        element("h1", "There is no such page"),
+        element("p", "The address may be mistyped, or of a page that this dashboard hasn't got."),
+        element("p", joined(each for page in pages for each in (_link(page), " "))),
+    )
+
+    @pages_app.exception_handler(404)
+    async def missing(request: Request, error: Exception) -> HTMLResponse:
+        return HTMLResponse(content, 404)
+
+
+def _link(page: Page) -> Safe:
+    return element("a", page.title, href=page.path)
 
 
 def _add(
@@ -98,7 +120,7 @@ def _add(
             if has_form:
                 ControlForm(watched, view)
             screen = Screen()
-        Renewal(watched, view, frame, lambda: screen.show(sections(view))).start()
+        Renewal(watched, view, frame, lambda: screen.show(side_by_side(sections(view)))).start()
 
 
 class Renewal:

@@ -45,6 +45,15 @@ def span(seconds: float | None) -> str:
     return f"{whole // 60} min {whole % 60} s"
 
 
+def lateness(operators: int) -> str:
+    """Say what a number of late rows counts, where so many operators found some.
+
+    >>> lateness(1), lateness(2)
+    ('missed a window', 'counted for each of 2 operators')
+    """
+    return "missed a window" if operators < 2 else f"counted for each of {operators} operators"
+
+
 def share(part: float | None) -> str:
     """Write a part of a whole.
 

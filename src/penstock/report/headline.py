@@ -76,7 +76,7 @@ def _sentences(query: QueryHistory, found: Summary, zone: tzinfo) -> Iterator[st
         yield _waited(query, zone)
         yield _slots(found)
     lost = [
-        f"{counted(found.late_rows, 'row')} came late" if found.late_rows else "",
+        _late(found.late_rows, len(query.windows.late.largest())),
         f"{counted(found.failed_rows, 'row')} failed and {_was(found.failed_rows)} set aside"
         if found.failed_rows
         else "",
@@ -154,6 +154,15 @@ def _trigger(query: QueryHistory) -> str:
     triggers = query.batches.column("trigger")
     known = np.unique(triggers[~np.isnan(triggers)])
     return f" of {duration(float(known[0]))}" if len(known) == 1 else ""
+
+
+def _late(rows: int, operators: int) -> str:
+    """Say how many rows were late; one that is late for several operators counts for each."""
+    if not rows:
+        return ""
+    if operators < 2:
+        return f"{counted(rows, 'row')} came late"
+    return f"rows came late {_times(rows)}, counted for each of {operators} operators"
 
 
 def _was(number: int) -> str:

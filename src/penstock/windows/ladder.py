@@ -154,10 +154,19 @@ def _chains(panes: Panes) -> Iterator[tuple[int, ...]]:
         yield tuple(sliding)
 
 
+def _inputs(number: float) -> str:
+    """Write how many inputs there are.
+
+    >>> _inputs(1.2), _inputs(1440.0)
+    ('1 input', '1,440 inputs')
+    """
+    return f"{number:,.0f} input{'' if round(number) == 1 else 's'}"
+
+
 def _reason(panes: Panes, nothing: LadderBill, chosen: LadderBill, ladder: Ladder) -> str:
     if ladder.is_empty:
         return (
-            f"nothing is kept: a result merges {nothing.inputs_per_result:,.0f} inputs on average, "
+            f"nothing is kept: a result merges {_inputs(nothing.inputs_per_result)} on average, "
             f"and keeping blocks would cost more than it saves"
         )
     return (

@@ -67,7 +67,11 @@ def _tiles(shown: Shown, last: Made) -> list[Tile]:
         in_force, about = int(shared), f"for all queries; this one asks for {count(decision.slots)}"
     return [
         Tile("In force", f"{count(in_force)} slots", about),
-        Tile("Demand", f"{count(decision.demand_slots)} slots", "before any guard rail"),
+        Tile(
+            "Demand",
+            NOTHING if decision.demand_slots is None else f"{count(decision.demand_slots)} slots",
+            "not known" if decision.demand_slots is None else "before any guard rail",
+        ),
         Tile("Held by", ", ".join(decision.held_by) or "nothing", "guard rails that changed it"),
         Tile("Decisions", count(seen.count), f"{count(seen.changed_slots)} changed the slots"),
     ]
@@ -82,7 +86,8 @@ def _decisions(shown: Shown, made: list[Made]) -> Safe:
         rows.append(
             (
                 moment(each.at_seconds),
-                each.told.batch_id,
+                # The first is made before there is a batch.
+                each.told.batch_id if each.told.batch_id >= 0 else NOTHING,
                 _slots(each),
                 _reason(each),
                 count(decision.demand_slots),

@@ -7,7 +7,7 @@ from itertools import islice
 from penstock.dashboard.charts import COLOURS, Line, lines
 from penstock.dashboard.markup import Safe, Tile, notice, table, tiles
 from penstock.dashboard.sections import Chart, Html, Section, Shown
-from penstock.dashboard.words import NOTHING, count, moment
+from penstock.dashboard.words import NOTHING, count, lateness, moment
 from penstock.history.faults_seen import FaultsSeen
 
 MOST_SHOWN = 100
@@ -106,11 +106,16 @@ def _shed(seen: FaultsSeen) -> Safe:
 def _tiles(shown: Shown) -> list[Tile]:
     seen, query = shown.query.faults, shown.query
     tone = {True: "bad", False: "good"}
+    starts = "start" if seen.starts == 1 else "starts"
     return [
         Tile("Dead letters", count(query.failed_rows), "rows", tone[query.failed_rows > 0]),
         Tile("Faults", count(seen.by_kind.total), "seen and got over"),
-        Tile("Restarts", count(seen.restarts), f"{count(seen.starts)} starts in all"),
+        Tile(
+            "Restarts",
+            count(seen.restarts),
+            f"{count(seen.starts)} {starts} in all",
+        ),
         Tile("Executors lost", count(seen.executor_losses), ""),
-        Tile("Late rows", count(query.late_rows), "set aside"),
+        Tile("Late rows", count(query.late_rows), lateness(len(query.windows.late.largest()))),
         Tile("Batches run twice", count(seen.skipped_batches), "skipped: already committed"),
     ]

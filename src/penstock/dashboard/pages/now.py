@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import isfinite, nan
 
+import numpy as np
+
 from penstock.dashboard.charts import COLOURS, SOFT, Line, lines
 from penstock.dashboard.markup import Safe, Tile, notice, tiles
 from penstock.dashboard.sections import Chart, Html, Section, Shown, rates
@@ -27,7 +29,11 @@ def sections(shown: Shown) -> list[Section]:
     made.append(
         Chart(
             "Rows waiting",
-            lines([Line("rows waiting", at, batches["waiting"], is_filled=True)], "rows"),
+            lines(
+                [Line("rows waiting", at, batches["waiting"], is_filled=True)],
+                "rows",
+                nothing="The sources don't tell how many rows wait.",
+            ),
             "What the sources have and no batch has taken yet. Flat is well; growing is behind.",
         )
     )
@@ -42,7 +48,9 @@ def sections(shown: Shown) -> list[Section]:
                 ],
                 "seconds",
             ),
-            "Below the trigger's line a batch is done before the next is due.",
+            "Below the trigger's line a batch is done before the next is due."
+            if np.isfinite(batches["trigger"]).any()
+            else "Without a trigger a batch begins when the one before it is done.",
         )
     )
     made.append(
@@ -92,7 +100,11 @@ def _tiles(shown: Shown) -> list[Tile]:
     return [
         Tile("State", state, _since(shown), tone),
         _input_tile(shown),
-        Tile("Rows waiting", count(last["waiting"]), "at all sources"),
+        Tile(
+            "Rows waiting",
+            count(last["waiting"]),
+            "at all sources" if isfinite(last["waiting"]) else "the sources don't tell",
+        ),
         Tile(
             "Batch time",
             span(last["seconds"]),

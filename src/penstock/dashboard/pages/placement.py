@@ -6,7 +6,8 @@ from itertools import islice
 
 import numpy as np
 
-from penstock.dashboard.charts import Line, bars, heat, lines
+from penstock.dashboard.charts import Line, bars, lines
+from penstock.dashboard.key_group_map import key_group_map
 from penstock.dashboard.markup import Safe, notice, table
 from penstock.dashboard.sections import Chart, Html, Section, Shown
 from penstock.dashboard.words import count, moment, share, span
@@ -27,8 +28,8 @@ def sections(shown: Shown) -> list[Section]:
         found.append(
             Chart(
                 f"Key groups of {name}",
-                heat(placed.owners),
-                f"{len(placed.owners)} key groups on {tasks} tasks; a square is a group, its "
+                key_group_map(placed.owners),
+                f"{len(placed.owners)} key groups on {tasks} tasks; a box is a group, its "
                 "colour the task that owns it.",
                 height=260,
             )
@@ -49,6 +50,7 @@ def _balance(shown: Shown) -> Chart:
             [Line(name, each["at"], each["balance"]) for name, each in balances.items()],
             "slowest task / mean task",
             least=1.0,
+            nothing="No operator ran as several tasks in this time.",
         ),
         "1 is even: every task of a batch ends at the same time. At 2 the slowest takes twice the "
         "mean, and the others wait for it. Operators with several tasks, the busiest first.",

@@ -9,7 +9,7 @@ import numpy as np
 from penstock.dashboard.charts import Line, lines
 from penstock.dashboard.markup import Safe, Tile, notice, table, tiles
 from penstock.dashboard.sections import Chart, Html, Section, Shown
-from penstock.dashboard.words import NOTHING, count, moment, size, span
+from penstock.dashboard.words import NOTHING, count, lateness, moment, size, span
 
 
 def sections(shown: Shown) -> list[Section]:
@@ -76,7 +76,7 @@ def _tiles(shown: Shown) -> list[Tile]:
         Tile("Closed windows", count(closed), "so far"),
         Tile("Partial results", size(sum(row["bytes"] for row in stored if isfinite(row["bytes"]))),
              f"{count(sum(row['rows'] for row in stored if isfinite(row['rows'])))} rows"),
-        Tile("Late rows", count(query.late_rows), "set aside, never dropped",
+        Tile("Late rows", count(query.late_rows), lateness(len(query.windows.late.largest())),
              "warn" if query.late_rows else ""),
     ]  # fmt: skip
 
