@@ -7,7 +7,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export SPARK_LOCAL_IP ?= 127.0.0.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long explore lint audit bench docs picture figures clean java chromium
+.PHONY: help demo test test-long explore lint audit bench docs picture figures clean java chromium release-check
 
 help: ## Show what there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -62,6 +62,9 @@ audit: $(READY) ## Look for weak spots in the code, and for known ones in what i
 
 bench: $(READY) java ## Measure the engine beside hand-written Spark
 	$(BIN)/python benchmarks/engine.py
+
+release-check: $(READY) java ## Build wheel and sdist, and run the demo where pip has installed only that
+	PENSTOCK_INSTALL=pip $(BIN)/python -m pytest -q --durations=0 -m slow tests/release
 
 docs: $(READY) ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -18,8 +18,10 @@ PLACES = (
     "benchmarks/*.py",
     "src/penstock/**/*.py",
     "src/penstock/**/*.yaml",
+    "deploy/**/*.*",
+    "deploy/Dockerfile",
 )
-LEAVES_DOCS = re.compile(r"(\]\((?:\.\./)*)\.\./((?:tests|examples|benchmarks|src)/)")
+LEAVES_DOCS = re.compile(r"(\]\((?:\.\./)*)\.\./((?:tests|examples|benchmarks|src|deploy)/)")
 
 
 def on_files(files: Files, config: Any) -> Files:

@@ -26,14 +26,9 @@ class ByRows:
         return ps.Decision(wanted, f"{observation.rows_in} rows take {wanted} slots")
 
 
-def main(master: str, packages: str, where: str) -> None:
-    spark = session(
-        master,
-        packages,
-        spark__executor__cores="1",
-        spark__executor__extraJavaOptions="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    )
-    until(lambda: executors(spark) == 3)  # a standalone cluster begins with all it has
+def main(master: str, where: str) -> None:
+    spark = session(master, spark__executor__cores="1")
+    until(lambda: executors(spark) == 4)  # a standalone cluster begins with all it has
     slots = ps.ExecutorSlots(min=1, max=3)
     scaler = ps.autoscale(spark, policy=ByRows(), slots=slots, journal=f"{where}/journal")
     light = rows_every_second(spark, 1).writeStream.format("noop").queryName("light")

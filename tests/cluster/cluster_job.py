@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Any
 
-from cluster_session import session
+from pyspark.sql import SparkSession
 
 import penstock as ps
 
 
-def main(master: str, packages: str, where: str) -> None:
-    spark = session(master, packages)
-
+def run(spark: SparkSession, where: str) -> dict[str, Any]:
     def look(row: dict[str, Any]) -> dict[str, Any]:
         import penstock
 
@@ -46,9 +42,4 @@ def main(master: str, packages: str, where: str) -> None:
     windows = spark.read.parquet(f"{where}/windows").groupBy("window_name").sum("n").collect()
     tasks = {operator.name: operator.tasks for operator in last.operators}
     seen = {"penstock": sorted(files), "tasks": tasks, "slots": last.slots}
-    print(json.dumps({**seen, "windows": {row[0]: row[1] for row in windows}}))
-    spark.stop()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    return {**seen, "windows": {row[0]: row[1] for row in windows}}

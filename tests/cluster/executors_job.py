@@ -21,16 +21,11 @@ import penstock as ps
 from penstock import journal
 
 WAIT_SECONDS = 90
-ONE_CORE = {
-    "spark__executor__cores": "1",
-    "spark__ui__showConsoleProgress": "false",
-    # On few cores an executor would spend its first seconds compiling.
-    "spark__executor__extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-}
+ONE_CORE = {"spark__executor__cores": "1"}
 
 
-def main(master: str, packages: str, where: str) -> None:
-    spark = session(master, packages, **ONE_CORE)
+def main(master: str, where: str) -> None:
+    spark = session(master, **ONE_CORE)
     told: dict[str, Any] = {}
     until(lambda: len(executors(spark)) == 4)  # a standalone cluster begins with all it has
     told["missing"] = ask_for_too_many(spark)
@@ -38,11 +33,11 @@ def main(master: str, packages: str, where: str) -> None:
     told["elastic"] = come_and_go(spark)
     told["killed"] = kill_one_in_a_batch(spark, where)
     told["threads_after_stop"] = stop_spark_first(spark)
-    spark = session(master, packages, **ONE_CORE | {"spark__executor__cores": "2"})
+    spark = session(master, **ONE_CORE | {"spark__executor__cores": "2"})
     told["early"] = attach_before_executors_are_there(spark)
     spark.stop()
     dynamic = {"spark__dynamicAllocation__enabled": "true"}
-    spark = session(master, packages, **ONE_CORE, **dynamic)
+    spark = session(master, **ONE_CORE, **dynamic)
     told["dynamic"] = refusal(lambda: ps.ExecutorSlots(max=4).attach(spark, print))
     spark.stop()
     print(json.dumps(told))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
-from cluster_session import session
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import penstock as ps
@@ -25,9 +23,7 @@ CHANGES: dict[int, tuple[Operation, ...]] = {
 }
 
 
-def main(master: str, packages: str, where: str) -> None:
-    spark = session(master, packages)
-
+def run(spark: SparkSession, where: str) -> dict[str, Any]:
     def count(
         key: dict[str, Any], rows: list[dict[str, Any]], state: ps.KeyState
     ) -> list[dict[str, Any]]:
@@ -83,22 +79,12 @@ def main(master: str, packages: str, where: str) -> None:
     )
     made = spark.read.parquet(f"{where}/sums").drop("batch_id")
     wanted = native.select(*made.columns).filter("window.end < timestamp '2026-01-01 00:00:10'")
-    print(
-        json.dumps(
-            {
-                "rows": rows.count(),
-                "values": [row[0] for row in rows.select("value").distinct().collect()],
-                "missing": wanted.exceptAll(made).count(),
-                "more": made.filter("window.end < timestamp '2026-01-01 00:00:10'")
-                .exceptAll(wanted)
-                .count(),
-                "windows": made.count(),
-                "explained": query.explain(),
-            }
-        )
-    )
-    spark.stop()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    closed = made.filter("window.end < timestamp '2026-01-01 00:00:10'")
+    return {
+        "rows": rows.count(),
+        "values": [row[0] for row in rows.select("value").distinct().collect()],
+        "missing": wanted.exceptAll(made).count(),
+        "more": closed.exceptAll(wanted).count(),
+        "windows": made.count(),
+        "explained": query.explain(),
+    }

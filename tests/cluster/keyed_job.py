@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
-from cluster_session import session
+from pyspark.sql import SparkSession
 
 import penstock as ps
 
@@ -20,9 +18,7 @@ class Moving:
         return ps.Decision(1 + (observation.batch_id + 1) % 4, "to and fro")
 
 
-def main(master: str, packages: str, where: str) -> None:
-    spark = session(master, packages)
-
+def run(spark: SparkSession, where: str) -> dict[str, Any]:
     def count(
         key: dict[str, Any], rows: list[dict[str, Any]], state: ps.KeyState
     ) -> dict[str, Any]:
@@ -52,9 +48,4 @@ def main(master: str, packages: str, where: str) -> None:
     query.await_termination(240)
     rows = spark.read.parquet(f"{where}/out").groupBy("key").max("n").collect()
     raw = spark.read.parquet(f"{where}/out").count()
-    print(json.dumps({"counts": {row[0]: row[1] for row in rows}, "rows": raw}))
-    spark.stop()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    return {"counts": {row[0]: row[1] for row in rows}, "rows": raw}

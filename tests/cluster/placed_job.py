@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from typing import Any
 
-from cluster_session import session
 from pyspark import TaskContext
+from pyspark.sql import SparkSession
 
 import penstock as ps
 from penstock import journal
 
 
-def main(master: str, packages: str, where: str) -> None:
-    spark = session(master, packages)
-
+def run(spark: SparkSession, where: str) -> dict[str, Any]:
     def wait(row: dict[str, Any]) -> dict[str, Any]:
         if row["part"] == 0:
             time.sleep(0.005)  # what makes its rows dear
@@ -45,9 +41,4 @@ def main(master: str, packages: str, where: str) -> None:
     rows = spark.read.parquet(f"{where}/out")
     dear = rows.filter("part = 0 AND batch_id = 3").groupBy("task").count().collect()
     ids = sorted(row.id for row in rows.collect())
-    print(json.dumps({"said": said, "ids": ids, "dear": sorted(row["count"] for row in dear)}))
-    spark.stop()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    return {"said": said, "ids": ids, "dear": sorted(row["count"] for row in dear)}

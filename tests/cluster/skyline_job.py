@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Any
 
-from cluster_session import session
+from pyspark.sql import SparkSession
 
 import penstock as ps
 
 BETTER: Any = {"minimize": ["price"], "maximize": ["rating"]}
 
 
-def main(master: str, packages: str, where: str) -> None:
-    spark = session(master, packages)
+def run(spark: SparkSession, where: str) -> dict[str, Any]:
     rows = "id, id * 7919 % 1009 AS price, id * 104729 % 997 AS rating"
     df = spark.readStream.schema("id bigint, ts timestamp").option("maxFilesPerTrigger", 1)
     df = df.parquet(f"{where}/in").selectExpr(*rows.split(", "), "ts")
@@ -37,9 +34,4 @@ def main(master: str, packages: str, where: str) -> None:
             "unix_seconds(window.start) AS start", "id"
         )
         told[name] = sorted([row.start, row.id] for row in out.collect())
-    print(json.dumps(told))
-    spark.stop()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    return told

@@ -1,88 +1,107 @@
-"""A Spark standalone cluster on this machine, for as long as a test needs it."""
+"""A Spark standalone cluster on this machine, for as long as tests need it."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
 import subprocess
-import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pyspark
 
-import penstock
-
 HOST = "127.0.0.1"
-START_SECONDS = 60
+# Of the tests' own environment only this would reach executors and give them this tree's packages.
+_DRIVERS_OWN = ("PYTHONPATH", "PYSPARK_PYTHON")
+# On few cores a daemon would spend its first seconds compiling.
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+@dataclass(frozen=True)
+class OwnDisk:
+    """Directories that a worker sees otherwise than the rest of the machine."""
+
+    hidden: Path
+    read_only: Path
+
+    def command(self) -> list[str]:
+        """Return what goes before a worker's command to start it in a mount namespace of its own.
+
+        An empty disk lies over ``hidden``: what is written there from outside is not seen inside.
+        """
+        mounts = 'mount -t tmpfs tmpfs "$1" && mount --bind "$2" "$2"'
+        mounts += ' && mount -o remount,ro,bind "$2" && shift 2 && exec "$@"'
+        own = ["sh", "-c", mounts, "sh", str(self.hidden), str(self.read_only)]
+        return [*namespace_command(), *own]
+
+
+@cache
+def namespace_command() -> tuple[str, ...]:
+    """Return the command for a mount namespace that this user may make; empty if there is none."""
+    with tempfile.TemporaryDirectory() as empty:
+        for command in (("unshare", "-m"), ("unshare", "-r", "-m")):
+            attempt = [*command, "mount", "-t", "tmpfs", "tmpfs", empty]
+            try:
+                done = subprocess.run(attempt, capture_output=True, check=False)
+            except OSError:
+                continue
+            if done.returncode == 0:
+                return command
+    return ()
 
 
 @contextmanager
-def cluster(where: Path, workers: int = 2, cores: int = 2, memory: str = "1g") -> Iterator[str]:
-    """Start a master and workers; yield the master's address; stop them whatever happens."""
+def cluster(
+    where: Path,
+    workers: int = 2,
+    cores: int = 2,
+    memory: str = "1g",
+    last_disk: OwnDisk | None = None,
+) -> Iterator[str]:
+    """Start a master and workers; yield the master's address; stop them whatever happens.
+
+    The last of the workers has ``last_disk``.
+    """
     home = Path(pyspark.__file__).parent
-    environment = os.environ | {
+    environment = {name: text for name, text in os.environ.items() if name not in _DRIVERS_OWN} | {
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": HOST,
         "SPARK_WORKER_DIR": str(where / "work"),
         "SPARK_LOCAL_DIRS": str(where / "local"),
+        "SPARK_DAEMON_JAVA_OPTS": _QUICK,
     }
     started: list[subprocess.Popen[str]] = []
     port = _free_port()
     address = f"spark://{HOST}:{port}"
+    daemon = [str(home / "bin" / "spark-class")]
     try:
         master = ["--host", HOST, "--port", str(port), "--webui-port", "0"]
-        started.append(_start(home, environment, "master.Master", master))
+        master = [*daemon, "org.apache.spark.deploy.master.Master", *master]
+        started.append(_start(environment, master))
         _wait_for(started[-1], "I have been elected leader")
-        for _ in range(workers):
-            worker = ["--host", HOST, "--cores", str(cores), "--memory", memory]
-            worker += ["--webui-port", "0", address]
-            started.append(_start(home, environment, "worker.Worker", worker))
-            _wait_for(started[-1], "Successfully registered with master")
+        worker = ["--host", HOST, "--cores", str(cores), "--memory", memory]
+        worker = [*worker, "--webui-port", "0", address]
+        worker = [*daemon, "org.apache.spark.deploy.worker.Worker", *worker]
+        for number in range(workers):
+            is_last = number == workers - 1
+            disk = last_disk.command() if is_last and last_disk is not None else []
+            started.append(_start(environment, [*disk, *worker]))
+        for process in started[1:]:
+            _wait_for(process, "Successfully registered with master")
         yield address
     finally:
         for process in reversed(started):
             _stop(process)
 
 
-def run_job(
-    job: Path,
-    where: Path,
-    workers: int = 2,
-    cores: int = 2,
-    memory: str = "1g",
-    within_seconds: float = 300,
-) -> dict[str, Any]:
-    """Run a job on a cluster whose executors do not have Penstock; return what it told as JSON."""
-    packages = packages_without_penstock(where / "packages")
-    source = Path(penstock.__file__).parent.parent
-    environment = os.environ | {
-        "PYSPARK_PYTHON": bare_python(),
-        "PYTHONPATH": f"{packages}{os.pathsep}{source}",
-    }
-    with cluster(where / "cluster", workers, cores, memory) as master:
-        done = subprocess.run(
-            [sys.executable, str(job), master, packages, str(where)],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=within_seconds,
-            check=False,
-        )
-    assert done.returncode == 0, done.stderr[-4_000:]
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return told
-
-
-def _start(
-    home: Path, environment: dict[str, str], kind: str, arguments: list[str]
-) -> subprocess.Popen[str]:
+def _start(environment: dict[str, str], command: Sequence[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", *arguments],
+        command,
         env=environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -122,18 +141,3 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
-
-
-def packages_without_penstock(where: Path) -> str:
-    """Return a directory with all that is installed here, Penstock apart, for executors to use."""
-    site = Path(pyspark.__file__).parent.parent
-    where.mkdir()
-    for entry in site.iterdir():
-        if "penstock" not in entry.name.lower() and entry.suffix != ".pth":
-            (where / entry.name).symlink_to(entry)
-    return str(where)
-
-
-def bare_python() -> str:
-    """Return the interpreter that this virtual environment was made from."""
-    return str(Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}")

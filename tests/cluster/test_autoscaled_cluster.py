@@ -3,14 +3,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from standalone import run_job
+from jobs import Jobs
 
 JOB = Path(__file__).with_name("autoscaled_job.py")
 
 
 @pytest.mark.cluster
-def test_a_plain_query_gets_executors_while_it_needs_them(tmp_path: Path) -> None:
-    told = run_job(JOB, tmp_path, workers=1, cores=3, memory="2g")
+def test_a_plain_query_gets_executors_while_it_needs_them(jobs: Jobs, tmp_path: Path) -> None:
+    told = jobs.run_alone(JOB, tmp_path)
     assert (told["queries"], told["left"]) == (["light", "slow"], ["light"])
     observed = told["observed"]
     one = observed.index(1)  # while only the light query runs

@@ -1,4 +1,4 @@
-"""One cluster and one run of the job for all tests: executors take seconds to start."""
+"""One run of the job for all tests: executors take seconds to start."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from standalone import run_job
+from jobs import Jobs
 
 JOB = Path(__file__).with_name("executors_job.py")
 
@@ -14,9 +14,9 @@ pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def told(jobs: Jobs, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     where = tmp_path_factory.mktemp("executors")
-    return run_job(JOB, where, workers=1, cores=4, memory="3g", within_seconds=600)
+    return jobs.run_alone(JOB, where, within_seconds=600)
 
 
 def test_executors_come_are_made_ready_and_then_count(told: dict[str, Any]) -> None:

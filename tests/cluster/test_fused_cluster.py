@@ -3,19 +3,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from standalone import run_job
+from jobs import Jobs
 
 from penstock import journal
 from penstock.journal.events import PlanChanged
 
-JOB = Path(__file__).with_name("fused_job.py")
-
 
 @pytest.mark.cluster
 def test_plans_change_between_executors_and_a_worker_dies_and_nothing_is_lost(
-    tmp_path: Path,
+    jobs: Jobs, tmp_path: Path
 ) -> None:
-    told = run_job(JOB, tmp_path)
+    told = jobs.run("fused_job", tmp_path)
     assert (tmp_path / "died").exists()
     assert told["rows"] == 1_000
     assert told["values"] == [3.0]  # each row went through both operators, once

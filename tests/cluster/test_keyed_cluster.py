@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from standalone import run_job
+from jobs import Jobs
 
 from penstock.sources import Steady, UniformKeys
 from penstock.sources.delays import NoDelay
@@ -13,14 +13,12 @@ from penstock.sources.replay import _SOME_COST
 from penstock.sources.rows import RowMaker
 from penstock.sources.schedule import Schedule
 
-JOB = Path(__file__).with_name("keyed_job.py")
-
 
 @pytest.mark.cluster
 def test_states_stay_right_when_groups_move_between_executors_and_a_worker_dies(
-    tmp_path: Path,
+    jobs: Jobs, tmp_path: Path
 ) -> None:
-    told = run_job(JOB, tmp_path)
+    told = jobs.run("keyed_job", tmp_path)
     assert (tmp_path / "died").exists()
     trace = trace_of_pattern(Steady(100), 8)
     maker = RowMaker(Schedule(trace), UniformKeys(10), NoDelay(), _SOME_COST, 0, 0)

@@ -6,19 +6,18 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from jobs import Jobs
 from pyarrow import parquet
-from standalone import run_job
 
 import preference_oracle as oracle
 from window_oracle import moment
 
-JOB = Path(__file__).with_name("skyline_job.py")
 ROWS, BATCHES = 250, 4
 
 
 @pytest.mark.cluster
 def test_preferences_are_compiled_on_executors_that_get_the_package_as_a_zip(
-    tmp_path: Path,
+    jobs: Jobs, tmp_path: Path
 ) -> None:
     (tmp_path / "in").mkdir()
     for batch in range(BATCHES):
@@ -27,7 +26,7 @@ def test_preferences_are_compiled_on_executors_that_get_the_package_as_a_zip(
         path = tmp_path / "in" / f"{batch}.parquet"
         parquet.write_table(table, path)
         os.utime(path, (1_700_000_000 + batch,) * 2)  # the order in which they are read
-    told = run_job(JOB, tmp_path, within_seconds=600)
+    told = jobs.run("skyline_job", tmp_path)
     rows: list[dict[str, Any]] = [
         {"id": each, "price": each * 7919 % 1009, "rating": each * 104729 % 997}
         for each in range(ROWS * BATCHES)

@@ -20,6 +20,7 @@ from penstock.engine.runner import Runner
 from penstock.engine.schemas import quoted
 from penstock.engine.session import check_timestamps, spark_version
 from penstock.engine.setting import Setting
+from penstock.engine.shared_disk import check_executors_see
 from penstock.engine.slots import ElasticSlots
 from penstock.engine.state_files import check_reachable
 from penstock.errors import ConfigurationError
@@ -57,6 +58,7 @@ def start(
     files = HadoopFiles(spark)
     if topology.processes:
         check_reachable(files.qualify(checkpoint))
+    check_executors_see(spark, files, topology, checkpoint)
     with ExitStack() as undo:
         opened = open_checkpoint(files, checkpoint, Fingerprint.of(topology))
         undo.callback(opened.lock.release)

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.cluster_view import ClusterView
 from penstock.engine.executors import Executor
+from penstock.engine.pinning import pinned
 from penstock.engine.warm_task import warm_task
 from penstock.shipping import ship_package
 
@@ -132,14 +133,8 @@ def _pinned_rows(spark: SparkSession, executor: Executor) -> DataFrame:
     """Return a row for each slot of an executor, in a partition that is best computed there."""
     jvm: Any = spark._jvm
     context: Any = spark.sparkContext
-    collections = jvm.org.apache.spark.api.python.PythonUtils
-    row_class = jvm.java.lang.Class.forName("org.apache.spark.sql.Row")
-    # The way in which Spark itself names the executor that holds a cached block.
-    there = collections.toSeq([f"executor_{executor.host}_{executor.id}"])
     empty = jvm.org.apache.spark.sql.RowFactory.create(context._gateway.new_array(jvm.Object, 1))
-    rows = collections.toSeq([jvm.scala.Tuple2(empty, there) for _ in range(executor.slots)])
-    tag = jvm.scala.reflect.ClassTag.apply(row_class)
-    pinned = context._jsc.sc().makeRDD(rows, tag).toJavaRDD()
+    rows = pinned(spark, empty, "org.apache.spark.sql.Row", [executor] * executor.slots)
     java: Any = spark
     schema = jvm.org.apache.spark.sql.types.StructType.fromDDL("n bigint")
-    return DataFrame(java._jsparkSession.createDataFrame(pinned, schema), spark)
+    return DataFrame(java._jsparkSession.createDataFrame(rows, schema), spark)
