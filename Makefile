@@ -31,9 +31,9 @@ demo: $(READY) java ## Run the demonstration on local Spark, about a minute and 
 test: $(READY) java lint ## Run linters and the quick suites
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-test-long: $(READY) java chromium ## Run the suites that take longer: faults, clusters, a database, a browser
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[postgres-tests]' || true
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'slow or cluster or postgres or browser'
+test-long: $(READY) java chromium ## Run the suites that take longer: faults, clusters, a database, Kafka, a browser
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[postgres-tests,kafka-tests]' || true
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'slow or cluster or postgres or kafka or browser'
 
 # Debian's own Chromium, not one that Playwright would fetch. Where there is none, the tests say so: on
 # a build machine (CI=true) they then fail, elsewhere they are left out.

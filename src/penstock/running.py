@@ -32,6 +32,7 @@ from penstock.sinks import parquet
 from penstock.sinks.files import FileSink
 from penstock.sinks.filesystem import HadoopFiles
 from penstock.sinks.jdbc_sink import JdbcSink
+from penstock.sinks.kafka_sink import KafkaSink
 from penstock.topology.dag import Topology
 from penstock.topology.operators import DeadLetters, Output, PythonOperator
 from penstock.topology.optimiser import Optimiser
@@ -219,7 +220,7 @@ def _check_sinks(topology: Topology) -> None:
 
 def _place(files: HadoopFiles, sink: object) -> str | None:
     """Name the place that a sink writes to, one way for all ways to write it."""
-    if isinstance(sink, JdbcSink):
+    if isinstance(sink, JdbcSink | KafkaSink):
         return sink.describe()
     if not isinstance(sink, FileSink):
         return None

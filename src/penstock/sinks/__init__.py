@@ -10,14 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
+from penstock.errors import ConfigurationError
 from penstock.sinks.call_sink import CallSink
 from penstock.sinks.console_sink import ConsoleSink
 from penstock.sinks.files import FileSink
 from penstock.sinks.jdbc_sink import JdbcSink
+from penstock.sinks.kafka_records import RecordShape
+from penstock.sinks.kafka_sink import KafkaSink
 from penstock.sinks.memory_sink import MemorySink
 from penstock.sinks.sink import Sink
 
-__all__ = ["Sink", "call", "console", "jdbc", "json", "memory", "parquet"]
+__all__ = ["Sink", "call", "console", "jdbc", "json", "kafka", "memory", "parquet"]
 
 
 def parquet(
@@ -103,3 +106,34 @@ def jdbc(
         options=options,
         driver=driver,
     )
+
+
+def kafka(
+    servers: str,
+    topic: str,
+    *,
+    key: str | None = None,
+    value: str | None = None,
+    headers: Sequence[str] = (),
+    unique_by: Sequence[str] = (),
+    options: Mapping[str, str] | None = None,
+) -> KafkaSink:
+    """Records in a Kafka topic, each with an id by which a consumer knows it when it comes again.
+
+    ``key``, ``value`` and ``headers`` are columns: binary ones go as they are, structs, arrays and
+    maps as JSON, others as text. Without ``value`` it is the whole row as JSON. The id is in the
+    header ``penstock-id``; it is made of all that the record holds, or of the columns
+    ``unique_by``, which must then be different in every row of a batch and save a shuffle.
+    ``options`` are those of a Kafka producer, as ``kafka.`` and their name.
+
+    >>> secret = {"kafka.sasl.jaas.config": "... password='x';"}
+    >>> kafka("broker-1:9092", "hot-clicks", key="user", options=secret).describe()
+    'kafka(broker-1:9092, hot-clicks)'
+    """
+    for name, columns in (("headers", headers), ("unique_by", unique_by)):
+        if isinstance(columns, str):
+            raise ConfigurationError(
+                f"{name}={columns!r} of the kafka sink must be a list, such as {name}=[{columns!r}]"
+            )
+    shape = RecordShape(key, value, tuple(headers), tuple(unique_by))
+    return KafkaSink(servers, topic, shape, options)

@@ -10,6 +10,8 @@ from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from penstock.sinks.session_classes import session_classes
+
 
 @contextmanager
 def transaction(spark: SparkSession, options: Mapping[str, str]) -> Iterator[Any]:
@@ -49,29 +51,12 @@ def is_class_missing(spark: SparkSession, error: Py4JJavaError) -> bool:
     return bool(is_instance_of(gateway, error.java_exception, "java.lang.ClassNotFoundException"))
 
 
-@contextmanager
-def session_classes(spark: SparkSession) -> Iterator[None]:
-    """Let the JVM's side of this thread see every jar of the session.
-
-    java.sql.DriverManager sees only the JVM's own class path, not jars that came by spark.jars,
-    spark.jars.packages or ADD JAR. Spark wraps drivers to get around that, but looks for them in
-    the class loader of the calling thread, which lacks ADD JAR's in all threads but one.
-    """
-    jvm: Any = spark._jvm
-    thread = jvm.java.lang.Thread.currentThread()
-    before = thread.getContextClassLoader()
-    thread.setContextClassLoader(spark._jsparkSession.sharedState().jarClassLoader())
-    try:
-        yield
-    finally:
-        thread.setContextClassLoader(before)
-
-
 def _connect(spark: SparkSession, options: Mapping[str, str]) -> Any:
     jvm: Any = spark._jvm
     java_options = jvm.java.util.HashMap()
     for name, value in options.items():
         java_options.put(name, value)
+    # java.sql.DriverManager sees only the JVM's own class path; Spark gets around that.
     with session_classes(spark):
         jdbc_options = jvm.org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions(
             jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(java_options)

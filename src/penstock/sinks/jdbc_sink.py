@@ -14,12 +14,7 @@ from pyspark.sql.types import StructType
 
 from penstock.errors import ConfigurationError, PenstockError, SinkError
 from penstock.secrets import keep_secret, keep_secrets_of, names_a_secret
-from penstock.sinks.jdbc_connection import (
-    is_class_missing,
-    session_classes,
-    sql_state,
-    transaction,
-)
+from penstock.sinks.jdbc_connection import is_class_missing, sql_state, transaction
 from penstock.sinks.postgres import (
     Upsert,
     column_type,
@@ -28,6 +23,7 @@ from penstock.sinks.postgres import (
     quote_table,
     staging_prefix,
 )
+from penstock.sinks.session_classes import session_classes
 
 _DRIVER_COORDINATE = "org.postgresql:postgresql:42.7.7"
 _OWN_OPTIONS = ("url", "dbtable", "query", "driver", "user")
