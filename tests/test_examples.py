@@ -29,6 +29,7 @@ from penstock.sources.replay import _SOME_COST
 from penstock.sources.rows import RowMaker
 from penstock.sources.schedule import Schedule
 from penstock.sources.trace import Trace
+from sinks.postgres_server import PASSWORD, driver_jar, running_postgres
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 AREAS = ["harbour", "old town", "hill", "station"]
@@ -111,6 +112,27 @@ def test_two_sources(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Mo
     assert all(row["ts"] < row["_watermark"] for row in late)
     billed = Counter((row["ts"], row["product"], row["total"]) for row in found)
     assert not Counter((row["ts"], row["product"], row["total"]) for row in late) - billed
+
+
+@pytest.mark.postgres
+def test_database(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver_jar(spark)
+    monkeypatch.setenv("DATABASE_OUT", str(tmp_path / "out"))
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    statements = (EXAMPLES / "database.py").read_text().split("first:")[1].partition("PGHOST=")[0]
+    with running_postgres() as server:
+        monkeypatch.setenv("PGPORT", str(server.port))
+        server.sql(statements)
+        server.sql("INSERT INTO shops SELECT n, 'city ' || n FROM generate_series(0, 39) AS n")
+        finish(spark, "database.py", tmp_path / "ck")
+        found = server.sql("SELECT shop, city, amount FROM last_sales ORDER BY shop")
+    rows = rows_of(trace_of_pattern(ps.sources.Steady(100), 20), UniformKeys(1_000))
+    last = {key % 50: value * 100 for key, value in rows if key % 50 < 40}
+    assert [(int(shop), city, float(amount)) for shop, city, amount in found] == [
+        (shop, f"city {shop}", amount) for shop, amount in sorted(last.items())
+    ]
+    unknown = pq.read_table(tmp_path / "out" / "unknown")["shop"].to_pylist()
+    assert Counter(unknown) == Counter(key % 50 for key, _ in rows if key % 50 >= 40)
 
 
 @pytest.mark.slow

@@ -32,10 +32,13 @@ from penstock.errors import (
     PenstockError,
     QueryError,
     SinkError,
+    SinkUnavailable,
     TopologyError,
 )
 from penstock.grouped import Grouped, Windowed
 from penstock.key_state import KeyState
+from penstock.lookup.lookup import Lookup, LookupStats
+from penstock.lookup.postgres_table import DatabaseAway, PostgresTable
 from penstock.placement.cost_aware import CostAware
 from penstock.placement.cost_sketch import CostSketch
 from penstock.placement.count_min import CountMinSketch
@@ -85,6 +88,7 @@ __all__ = [
     "CostAware",
     "CostSketch",
     "CountMinSketch",
+    "DatabaseAway",
     "Decision",
     "ExecutorSlots",
     "FixedDelay",
@@ -98,6 +102,8 @@ __all__ = [
     "KeyState",
     "LeastLoaded",
     "LocalSlots",
+    "Lookup",
+    "LookupStats",
     "Mark",
     "Migrate",
     "Observation",
@@ -109,6 +115,7 @@ __all__ = [
     "PenstockError",
     "Placement",
     "Policy",
+    "PostgresTable",
     "QLearning",
     "Query",
     "QueryDecision",
@@ -119,6 +126,7 @@ __all__ = [
     "RoundRobin",
     "Seen",
     "SinkError",
+    "SinkUnavailable",
     "SlotCounts",
     "SourceObservation",
     "Split",

@@ -41,6 +41,14 @@ class SinkError(PenstockError):
     """A sink refused or failed to take a batch."""
 
 
+class SinkUnavailable(SinkError):
+    """Where a sink writes to is away for now, and may come back.
+
+    The engine sends the batch again after a while. A sink of yours may raise it too, if taking the
+    same batch again leaves things as if it had come once.
+    """
+
+
 class QueryError(PenstockError):
     """A running query stopped because of a failure that is not a user function's."""
 

@@ -17,8 +17,9 @@ from penstock.elasticity.decision import Decision
 from penstock.elasticity.observation import Observation
 from penstock.engine.failures import as_query_error
 from penstock.engine.own_queries import note_ended
+from penstock.engine.patient_sinks import StopRequested
 from penstock.engine.progress import Progress, parse_progress
-from penstock.engine.runner import Runner, StopRequested
+from penstock.engine.runner import Runner
 from penstock.errors import ConfigurationError, PenstockError
 from penstock.journal.events import QueryStopped
 from penstock.journal.writer import JournalWriter

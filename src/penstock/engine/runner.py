@@ -27,6 +27,7 @@ from penstock.engine.hottest_keys import KeysSeen
 from penstock.engine.keyed_states import KeyedStates
 from penstock.engine.measurement import Measured
 from penstock.engine.monitor import Monitor
+from penstock.engine.patient_sinks import StopRequested, with_patience
 from penstock.engine.placing import Placing
 from penstock.engine.planned_topology import topology_planned
 from penstock.engine.planning import Planning
@@ -45,13 +46,10 @@ from penstock.journal.control_file import WatchedControl
 from penstock.journal.events import BatchSkipped, FaultSeen, KnownEvent
 from penstock.journal.writer import JournalWriter
 from penstock.sinks.filesystem import HadoopFiles
+from penstock.sinks.sink import Sink
 from penstock.topology.dag import Topology
 from penstock.topology.jobs import Job, dry_operators, jobs
 from penstock.topology.operators import Compute, Operator, Output, PythonOperator
-
-
-class StopRequested(Exception):
-    """Keeps a micro-batch from starting while the query is being stopped."""
 
 
 class Runner:
@@ -147,6 +145,8 @@ class Runner:
             self._threads = {threading.get_ident()}
             try:
                 self._batch(df, batch_id)
+            except StopRequested:
+                raise
             except BaseException as error:
                 if self.breaking_off:
                     raise StopRequested(f"micro-batch {batch_id} was broken off") from None
@@ -283,7 +283,7 @@ class Runner:
         try:
             end = self.topology[job.name] if job.writes else None
             if isinstance(end, Output):
-                end.sink.write(frame, batch_id)
+                self._write(end.sink, frame, batch_id)
             elif isinstance(end, Compute):
                 self._windowing.operators[end.name].write(frame, batch_id)
             else:
@@ -291,6 +291,15 @@ class Runner:
         finally:
             self._context.removeJobTag(tag)
         self._reached(_step_of(end), batch_id)
+
+    def _write(self, sink: Sink, frame: DataFrame, batch_id: int) -> None:
+        with_patience(
+            lambda: sink.write(frame, batch_id),
+            sink,
+            batch_id,
+            self._journal.write,
+            lambda: self.stopping,
+        )
 
     def _run_unread(self, compiled: CompiledBatch, batch_id: int) -> None:
         """Run keyed operators that Spark saw no reason to run, as before a filter that none pass.

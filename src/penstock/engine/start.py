@@ -15,6 +15,7 @@ from penstock.engine.checkpoint import Checkpoint, open_checkpoint
 from penstock.engine.columns import SOURCE_TAG
 from penstock.engine.known_secrets import learn_secrets
 from penstock.engine.own_queries import note_own
+from penstock.engine.patient_sinks import with_patience
 from penstock.engine.query import Query
 from penstock.engine.runner import Runner
 from penstock.engine.schemas import quoted
@@ -28,6 +29,7 @@ from penstock.journal.events import QueryStarted, QueryStopped
 from penstock.journal.writer import JournalWriter
 from penstock.shipping import ship_package
 from penstock.sinks.filesystem import HadoopFiles
+from penstock.sinks.sink import Sink
 from penstock.topology.compatibility import Fingerprint
 from penstock.topology.components import Components
 from penstock.topology.dag import Topology
@@ -82,7 +84,7 @@ def start(
         undo.push(lambda kind, error, _: _journal_end(writer, error))
         # Only now: opening a sink clears away what a dead run left, and must not meet a live one.
         for output in topology.outputs:
-            output.sink.open(opened.query_id)
+            _open(output.sink, opened.query_id, writer)
         ship_package(spark)
         runner = Runner(spark, topology, opened, setting, writer)
         undo.callback(runner.planning.loop.close)
@@ -91,6 +93,10 @@ def start(
         note_own(str(started.runId))
         undo.pop_all()
     return Query(started, runner, writer, directory)
+
+
+def _open(sink: Sink, query_id: str, journal: JournalWriter) -> None:
+    with_patience(lambda: sink.open(query_id), sink, None, journal.write)
 
 
 def _journal_end(writer: JournalWriter, error: BaseException | None) -> None:

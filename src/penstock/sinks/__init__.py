@@ -18,7 +18,7 @@ from penstock.sinks.jdbc_sink import JdbcSink
 from penstock.sinks.kafka_records import RecordShape
 from penstock.sinks.kafka_sink import KafkaSink
 from penstock.sinks.memory_sink import MemorySink
-from penstock.sinks.sink import Sink
+from penstock.sinks.sink import RETRIES, RETRY_SECONDS, Sink
 
 __all__ = ["Sink", "call", "console", "jdbc", "json", "kafka", "memory", "parquet"]
 
@@ -86,12 +86,18 @@ def jdbc(
     password: str | None = None,
     options: Mapping[str, str] | None = None,
     driver: str = "org.postgresql.Driver",
+    retries: int = RETRIES,
+    retry_seconds: float = RETRY_SECONDS,
 ) -> JdbcSink:
     """Upsert into a PostgreSQL table that has ``keys`` as its primary key or a unique index.
 
     Of several rows of a batch with the same key, the one with the greatest ``order_by`` is taken;
     without ``order_by`` such a batch is refused. ``options`` are those of Spark's JDBC writer and
     the driver's connection properties.
+
+    While the database can't be reached, the query waits and sends the batch again, ``retries``
+    times: the first wait is ``retry_seconds``, each next twice that, 30 s at most; two minutes in
+    all unless set. Each is a ``FaultSeen`` in the journal. Errors in SQL are never tried again.
 
     >>> jdbc("jdbc:postgresql://db/shop", "hits", keys=["id"], password="secret").describe()
     'jdbc(jdbc:postgresql://db/shop, hits)'
@@ -105,6 +111,8 @@ def jdbc(
         password=password,
         options=options,
         driver=driver,
+        retries=retries,
+        retry_seconds=retry_seconds,
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
@@ -34,21 +33,9 @@ def transaction(spark: SparkSession, options: Mapping[str, str]) -> Iterator[Any
             raise
         connection.commit()
     finally:
-        connection.close()
-
-
-def sql_state(spark: SparkSession, error: Py4JJavaError) -> str | None:
-    """The five-character SQLSTATE of a database error, or None for any other error."""
-    gateway = spark.sparkContext._gateway
-    if not is_instance_of(gateway, error.java_exception, "java.sql.SQLException"):
-        return None
-    return str(error.java_exception.getSQLState())
-
-
-def is_class_missing(spark: SparkSession, error: Py4JJavaError) -> bool:
-    """Whether the error says that the JVM has no such class."""
-    gateway = spark.sparkContext._gateway
-    return bool(is_instance_of(gateway, error.java_exception, "java.lang.ClassNotFoundException"))
+        # What was committed stays so, even if the server went away before the goodbye.
+        with suppress(Py4JJavaError):
+            connection.close()
 
 
 def _connect(spark: SparkSession, options: Mapping[str, str]) -> Any:

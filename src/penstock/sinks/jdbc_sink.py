@@ -13,19 +13,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.errors import ConfigurationError, PenstockError, SinkError
+from penstock.patience import Patience
 from penstock.secrets import keep_secret, keep_secrets_of, names_a_secret
-from penstock.sinks.jdbc_connection import is_class_missing, sql_state, transaction
+from penstock.sinks.jdbc_connection import transaction
+from penstock.sinks.jdbc_errors import Told, as_sink_error, lost_in_a_task
 from penstock.sinks.postgres import (
     Upsert,
     column_type,
-    create_table,
     drop_leftovers,
-    quote_table,
     staging_prefix,
 )
 from penstock.sinks.session_classes import session_classes
+from penstock.sinks.sink import RETRIES, RETRY_SECONDS
+from penstock.sql_names import quote_table
 
-_DRIVER_COORDINATE = "org.postgresql:postgresql:42.7.7"
 _OWN_OPTIONS = ("url", "dbtable", "query", "driver", "user")
 _DEFAULT_OPTIONS = {
     # Many rows per INSERT statement: several times faster.
@@ -34,20 +35,16 @@ _DEFAULT_OPTIONS = {
     "stringtype": "unspecified",
 }
 
-_UNDEFINED_TABLE = ("42P01", "3F000")
-_UNDEFINED_COLUMN = "42703"
-_NO_UNIQUE_KEY = "42P10"
-_ROW_TWICE = "21000"
-
 
 class JdbcSink:
     """Brings every batch into a table by its keys; a batch sent again upserts again.
 
     Spark writes the batch into a staging table of its own with one job. One transaction then
     upserts from there and drops the staging table, so readers see a batch whole or not at all.
-    """
 
-    reads_all = True
+    A database that can't be reached makes it raise ``SinkUnavailable``, on which the engine sends
+    the batch again; with ``retries`` its rows are therefore kept while they are written.
+    """
 
     def __init__(
         self,
@@ -60,8 +57,13 @@ class JdbcSink:
         password: str | None = None,
         options: Mapping[str, str] | None = None,
         driver: str = "org.postgresql.Driver",
+        retries: int = RETRIES,
+        retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         _check_settings(url, table, keys, options or {})
+        patience = Patience.of("the jdbc sink", retries, retry_seconds)
+        self.retries, self.retry_seconds = patience.retries, patience.retry_seconds
+        self.reads_all = self.retries == 0
         self.table = table
         self._url = url
         self._keys = tuple(keys)
@@ -100,7 +102,7 @@ class JdbcSink:
         spark = df.sparkSession
         self._prepare(spark, upsert, df.schema)
         try:
-            self._stage(df, upsert)
+            self._stage(df, upsert, batch_id)
             self._merge(spark, upsert, batch_id)
         except BaseException:
             # The first error is the one to show; open() drops what can't be dropped now.
@@ -131,10 +133,17 @@ class JdbcSink:
             statement.execute(upsert.drop_staging())
             statement.execute(upsert.create_staging())
 
-    def _stage(self, df: DataFrame, upsert: Upsert) -> None:
+    def _stage(self, df: DataFrame, upsert: Upsert, batch_id: int) -> None:
         options = {**self._options, "dbtable": upsert.staging}
-        with session_classes(df.sparkSession):
-            df.write.format("jdbc").mode("append").options(**options).save()
+        spark = df.sparkSession
+        try:
+            with session_classes(spark):
+                df.write.format("jdbc").mode("append").options(**options).save()
+        except Py4JJavaError as error:
+            lost = lost_in_a_task(spark, error, self._told(df.schema, batch_id))
+            if lost is None:
+                raise
+            raise lost from None
 
     def _merge(self, spark: SparkSession, upsert: Upsert, batch_id: int) -> None:
         with self._transaction(spark, batch_id=batch_id) as statement:
@@ -164,46 +173,12 @@ class JdbcSink:
                 yield statement
         except Py4JJavaError as error:
             # Without the cause: what the driver says may hold the password.
-            raise SinkError(self._explain(spark, error, schema, batch_id)) from None
+            raise as_sink_error(spark, error, self._told(schema, batch_id)) from None
 
-    def _explain(
-        self,
-        spark: SparkSession,
-        error: Py4JJavaError,
-        schema: StructType | None,
-        batch_id: int | None,
-    ) -> str:
-        if is_class_missing(spark, error):
-            return (
-                f"{self.describe()} needs the JDBC driver {self._options['driver']}, which this "
-                f"Spark session does not have. Add it where the session is made: "
-                f"SparkSession.builder.config('spark.jars.packages', '{_DRIVER_COORDINATE}')"
-            )
-        state = sql_state(spark, error)
-        message = str(error.java_exception.getMessage())
-        if state in _UNDEFINED_TABLE and schema is not None:
-            return (
-                f"{self.describe()}: there is no such table. Make it first: "
-                f"{create_table(self.table, schema, self._keys)}"
-            )
-        if state == _UNDEFINED_COLUMN and schema is not None:
-            return (
-                f"{self.describe()}: the table lacks a column of the rows ({message}). The rows "
-                f"have {schema.names}; add the column to the table or drop it from the rows"
-            )
-        if state == _NO_UNIQUE_KEY:
-            keys = ", ".join(self._keys)
-            return (
-                f"{self.describe()}: no primary key or unique index on exactly ({keys}), which an "
-                f"upsert needs. Make one, or set keys to the columns of the one there is"
-            )
-        if state == _ROW_TWICE:
-            return (
-                f"{self.describe()} got different rows with the same key {list(self._keys)} in "
-                f"batch {batch_id}, and can't know which one counts. Name the column whose "
-                f"greatest value wins: order_by='...', or aggregate the rows by the key first"
-            )
-        return f"{self.describe()} failed: {message}"
+    def _told(self, schema: StructType | None, batch_id: int | None) -> Told:
+        return Told(
+            self.describe(), self.table, self._keys, self._options["driver"], schema, batch_id
+        )
 
     def _check_types(self, schema: StructType) -> None:
         for field in schema.fields:

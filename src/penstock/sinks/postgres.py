@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import types as T
 
+from penstock.sql_names import quote, quote_table
+
 _COLUMN_TYPES: dict[type[T.DataType], str] = {
     T.BooleanType: "boolean",
     T.ByteType: "smallint",
@@ -22,25 +24,6 @@ _COLUMN_TYPES: dict[type[T.DataType], str] = {
     T.TimestampType: "timestamp with time zone",
     T.TimestampNTZType: "timestamp",
 }
-
-
-def quote(name: str) -> str:
-    """Quote an identifier, so that any name is safe and keeps its case.
-
-    >>> quote('net "rate" 1')
-    '"net ""rate"" 1"'
-    """
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
-
-
-def quote_table(table: str) -> str:
-    """Quote ``table`` or ``schema.table``.
-
-    >>> quote_table("sales.Hits")
-    '"sales"."Hits"'
-    """
-    return ".".join(quote(part) for part in table.split("."))
 
 
 def column_type(data_type: T.DataType) -> str | None:

@@ -7,6 +7,9 @@ from typing import Protocol, runtime_checkable
 
 from pyspark.sql import DataFrame
 
+RETRIES = 8
+RETRY_SECONDS = 1.0
+
 
 @runtime_checkable
 class Sink(Protocol):
@@ -18,6 +21,10 @@ class Sink(Protocol):
     A sink that reads every row of a batch in one Spark job may say so with an attribute
     ``reads_all = True``. The engine keeps the rows of others in memory, or on disk, while they are
     written: then reading them twice computes nothing twice, and reading some loses no count.
+
+    A sink that keeps its rows so may raise ``SinkUnavailable`` where what it writes to is away. The
+    batch is then sent again, after longer and longer waits. Attributes ``retries`` and
+    ``retry_seconds`` say how often, and how long the first wait is; 8 and 1 s unless it has them.
     """
 
     def open(self, query_id: str) -> None:

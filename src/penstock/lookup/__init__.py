@@ -1,0 +1,1 @@
+"""Values looked up by key in a place that is slow to ask, and kept by those who asked."""

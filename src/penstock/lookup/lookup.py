@@ -1,0 +1,195 @@
+"""Lookup: values for keys, asked for many at a time and kept by each Python worker."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.errors import ConfigurationError
+from penstock.lookup.kept_values import ABSENT, KeptValues
+from penstock.windows.durations import Duration, seconds
+
+Load = Callable[[list[Any]], Mapping[Any, Any]]
+_MOST_LOOKUPS = 64
+
+
+@dataclass(slots=True)
+class LookupStats:
+    """What a lookup did in this process: ``hits`` and ``misses`` are keys, ``loads`` are calls."""
+
+    hits: int = 0
+    misses: int = 0
+    loads: int = 0
+    load_seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class _Here:
+    """What one process has of a lookup, for all the tasks that it runs."""
+
+    kept: KeptValues
+    stats: LookupStats = field(default_factory=LookupStats)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+# Spark unpickles a function for every task; what is kept must outlive that, so it is not in there.
+_here: OrderedDict[tuple[int, str], _Here] = OrderedDict()
+_here_lock = threading.Lock()
+
+
+class Lookup:
+    """Values by key from a place that is slow to ask, such as a database.
+
+    ``load`` gets a list of keys, none of them twice, and returns a mapping with the values of those
+    that it found. Values are kept in memory, and so is that a key has none. Each Python worker has
+    its own: Spark uses a worker again for further tasks, with ``spark.python.worker.reuse``.
+
+    Parameters
+    ----------
+    load
+        A function, or a ``PostgresTable``. What it raises fails the row; it is not kept.
+    max_entries
+        How many keys a worker keeps at most; those that were not used for longest go.
+    expire_after
+        For how long a value is kept. Without it a changed value is never seen.
+    clock
+        Where the time comes from, in seconds.
+
+    >>> squares = Lookup(lambda keys: {key: key**2 for key in keys if key < 10})
+    >>> squares.get(3), squares.get(12), squares.get_many([3, 4, 3])
+    (9, None, [9, 16, 9])
+    >>> stats = squares.stats()
+    >>> stats.hits, stats.misses, stats.loads
+    (2, 3, 3)
+
+    """
+
+    def __init__(
+        self,
+        load: Load,
+        *,
+        max_entries: int = 100_000,
+        expire_after: Duration | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if not callable(load):
+            raise ConfigurationError(
+                f"Lookup got {load!r}, which can't be called. Give it a function of a list of "
+                "keys, or a PostgresTable."
+            )
+        if isinstance(max_entries, bool) or not isinstance(max_entries, int) or max_entries < 1:
+            raise ConfigurationError(
+                f"max_entries={max_entries!r} of Lookup is no number of keys. Write 100_000."
+            )
+        self._ttl_seconds = None if expire_after is None else seconds(expire_after)
+        if self._ttl_seconds is not None and self._ttl_seconds <= 0:
+            raise ConfigurationError(
+                f"expire_after={expire_after!r} of Lookup is no time. Leave it out to keep values."
+            )
+        self._load = load
+        self._max_entries = max_entries
+        self._clock = clock
+        self._id = uuid.uuid4().hex
+
+    def get(self, key: Hashable) -> Any:
+        """Return the value of a key; None where it has none, and for None."""
+        return self.get_many([key])[0]
+
+    def get_many(self, keys: Iterable[Hashable]) -> list[Any]:
+        """Return the values of keys, in order; those that are not kept are loaded by one call."""
+        keys = list(keys)
+        here = self._process()
+        with here.lock:
+            found = {key: here.kept.get(key) for key in dict.fromkeys(keys) if key is not None}
+            wanted = [key for key, value in found.items() if value is ABSENT]
+            if wanted:
+                found |= self._loaded(wanted, here)
+            here.stats.misses += len(wanted)
+            here.stats.hits += sum(key is not None for key in keys) - len(wanted)
+        return [None if key is None else found[key] for key in keys]
+
+    def onto(
+        self, key: str | Sequence[str], columns: Sequence[str]
+    ) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+        """Return a function for ``map_batches`` that adds columns of what is looked up.
+
+        ``key`` names the column with the key; of several columns the key is a tuple. Values are
+        mappings, such as those of a ``PostgresTable``. A key without one gets nulls. A column that
+        is there already is replaced.
+        """
+        keys = (key,) if isinstance(key, str) else tuple(key)
+        if isinstance(columns, str) or not columns or not keys:
+            raise ConfigurationError(
+                f"onto({key!r}, {columns!r}) adds nothing. Write onto('code', ['city'])."
+            )
+        return _Onto(self, keys, tuple(columns))
+
+    def stats(self) -> LookupStats:
+        """Return what was done in this process so far; on an executor, that of its worker."""
+        return self._process().stats
+
+    def __repr__(self) -> str:
+        name = getattr(self._load, "__qualname__", None) or repr(self._load)
+        return f"Lookup({name})"
+
+    def _loaded(self, wanted: list[Any], here: _Here) -> dict[Any, Any]:
+        began = time.perf_counter()
+        try:
+            loaded = self._load(wanted)
+        finally:
+            here.stats.loads += 1
+            here.stats.load_seconds += time.perf_counter() - began
+        found = {key: loaded.get(key) for key in wanted}
+        for key, value in found.items():
+            here.kept.put(key, value)
+        return found
+
+    def _process(self) -> _Here:
+        """Return what this process has of this lookup, of which it may have many copies."""
+        which = (os.getpid(), self._id)
+        with _here_lock:
+            if which not in _here:
+                kept = KeptValues(self._max_entries, self._ttl_seconds, self._clock)
+                _here[which] = _Here(kept)
+                while len(_here) > _MOST_LOOKUPS:  # of queries that are long over
+                    _here.popitem(last=False)
+            _here.move_to_end(which)
+            return _here[which]
+
+
+@dataclass(frozen=True)
+class _Onto:
+    """Adds columns to record batches; every distinct key of a batch is asked for once."""
+
+    lookup: Lookup
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    @property
+    def __name__(self) -> str:
+        return "lookup"
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        rows = list(map(_key, *(batch.column(name).to_pylist() for name in self.keys)))
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(rows))}
+        values = self.lookup.get_many(numbers)
+        places = pa.array([numbers[key] for key in rows], pa.int64())
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        for column in self.columns:
+            found = pa.array([None if value is None else value[column] for value in values])
+            columns[column] = found.take(places)
+        return pa.RecordBatch.from_pydict(columns)
+
+
+def _key(*parts: Any) -> Hashable:
+    if any(part is None for part in parts):
+        return None
+    return parts[0] if len(parts) == 1 else parts

@@ -1,0 +1,175 @@
+"""Rows of a PostgreSQL table by key, asked for from wherever a Python worker runs."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import monotonic, sleep
+from typing import Any
+
+from penstock.errors import ConfigurationError, PenstockError, first_line
+from penstock.patience import Patience, is_away
+from penstock.secrets import keep_secret
+from penstock.sql_names import quote, quote_table
+
+
+class DatabaseAway(PenstockError):
+    """A database could not be reached, however often it was tried."""
+
+
+@dataclass(frozen=True)
+class _Connected:
+    """A connection and the query for it; the type of the key is the table's."""
+
+    connection: Any
+    query: str
+
+
+# By process: a connection can't be shared with a fork, and must outlive the pickled function.
+_connections: dict[tuple[int, str], _Connected] = {}
+_away_until: dict[tuple[int, str], float] = {}
+
+
+@dataclass(frozen=True)
+class PostgresTable:
+    """A table or view of PostgreSQL as what a ``Lookup`` loads from: one query for many keys.
+
+    A value is a dict of ``columns``. It needs the package psycopg where Python workers run:
+    ``pip install 'penstock[postgres]'``. What can't be reached is tried again ``retries`` times,
+    with waits that double from ``retry_seconds``. After that rows fail at once for as long as the
+    last wait was, before it is tried again.
+
+    Parameters
+    ----------
+    conninfo
+        Where it is, as libpq writes it: ``"host=db.example.com dbname=shop user=reader"``.
+    table, key, columns
+        ``table`` or ``schema.table``, its unique column, and the columns that are wanted.
+    password
+        Travels to the workers and is shown nowhere; without it libpq looks where it always does
+        (``PGPASSWORD``, ``~/.pgpass``). A function is called where the connection is made.
+
+    >>> PostgresTable("host=db dbname=shop", "cities", "code", ["city"], password="secret")
+    PostgresTable(cities by code: city)
+
+    """
+
+    conninfo: str
+    table: str
+    key: str
+    columns: Sequence[str]
+    password: str | Callable[[], str] | None = None
+    retries: int = 3
+    retry_seconds: float = 0.5
+    _id: str = field(default_factory=lambda: uuid.uuid4().hex, init=False)
+
+    def __post_init__(self) -> None:
+        if "password" in self.conninfo.lower() or "://" in self.conninfo:
+            raise ConfigurationError(
+                "conninfo of PostgresTable holds a password, or is a url that may. Write "
+                "'host=... dbname=... user=...' and give password=... by itself."
+            )
+        if not all(self.table.split(".")):
+            raise ConfigurationError(
+                f"'{self.table}' is not a table. Write 'table' or 'schema.table'."
+            )
+        if isinstance(self.columns, str) or not self.columns:
+            raise ConfigurationError(
+                f"columns={self.columns!r} of PostgresTable must be a list, such as ['city']."
+            )
+        Patience.of("PostgresTable", self.retries, self.retry_seconds)
+        if isinstance(self.password, str):
+            keep_secret(self.password)
+
+    def __repr__(self) -> str:
+        return f"PostgresTable({self.table} by {self.key}: {', '.join(self.columns)})"
+
+    def __call__(self, keys: list[Any]) -> dict[Any, dict[str, Any]]:
+        """Return the rows of keys that the table has."""
+        which = (os.getpid(), self._id)
+        waits = Patience(self.retries, self.retry_seconds).waits()
+        if monotonic() < _away_until.get(which, 0.0):
+            raise DatabaseAway(f"{self!r} could not be reached a moment ago")
+        wait = 0.0
+        while True:
+            try:
+                return self._asked(which, keys)
+            except _Lost as lost:
+                _connections.pop(which, None)
+                last, wait = wait, next(waits, -1.0)
+                if wait < 0:
+                    _away_until[which] = monotonic() + last
+                    raise DatabaseAway(
+                        f"{self!r} can't be reached, which was tried {self.retries + 1} times: "
+                        f"{first_line(lost)}"
+                    ) from None
+            sleep(wait)
+
+    def _asked(self, which: tuple[int, str], keys: list[Any]) -> dict[Any, dict[str, Any]]:
+        psycopg = _psycopg()
+        try:
+            if which not in _connections:
+                _connections[which] = self._connected()
+            to = _connections[which]
+            rows = to.connection.execute(to.query, [keys]).fetchall()
+        except psycopg.OperationalError as error:
+            # Without an SQLSTATE it is of the client, which lost or never had the connection.
+            if error.sqlstate is None or is_away(error.sqlstate):
+                raise _Lost(str(error)) from None
+            raise
+        found: dict[Any, dict[str, Any]] = {}
+        for number, *values in rows:
+            key = keys[number - 1]
+            if key in found:
+                raise PenstockError(
+                    f"{self!r} has several rows for {key!r}. Look up by a column that is unique."
+                )
+            found[key] = dict(zip(self.columns, values, strict=True))
+        return found
+
+    def _connected(self) -> _Connected:
+        psycopg = _psycopg()
+        password = self.password() if callable(self.password) else self.password
+        given = {} if password is None else {"password": password}
+        connection = psycopg.connect(
+            self.conninfo,
+            autocommit=True,
+            connect_timeout=10,
+            prepare_threshold=None,  # a pooler between may hand out another connection
+            application_name="penstock lookup",
+            **given,
+        )
+        return _Connected(connection, self._query(connection))
+
+    def _query(self, connection: Any) -> str:
+        """Ask by the key's place in a list: values of some types come back as others."""
+        asked = (
+            "SELECT format_type(atttypid, NULL) FROM pg_attribute "
+            "WHERE attrelid = %s::regclass AND attname = %s AND NOT attisdropped"
+        )
+        table = quote_table(self.table)
+        found = connection.execute(asked, [table, self.key]).fetchone()
+        if found is None:
+            raise PenstockError(f"{self!r}: the table has no column '{self.key}'.")
+        columns = ", ".join(f"t.{quote(each)}" for each in self.columns)
+        names = f"SELECT asked.n, {columns} FROM {table} AS t JOIN ".replace("%", "%%")
+        key = quote(self.key).replace("%", "%%")
+        listed = f"unnest(%s::{found[0]}[]) WITH ORDINALITY AS asked(k, n)"
+        return f"{names}{listed} ON t.{key} = asked.k"
+
+
+class _Lost(Exception):
+    """The connection is gone, or was never there."""
+
+
+def _psycopg() -> Any:
+    try:
+        import psycopg
+    except ImportError:
+        raise ConfigurationError(
+            "PostgresTable needs the package psycopg where Python workers run. "
+            "Write pip install 'penstock[postgres]'."
+        ) from None
+    return psycopg

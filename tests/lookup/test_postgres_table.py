@@ -1,0 +1,290 @@
+"""Look-ups in a real PostgreSQL: right values, few questions, restarts, changed rows."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from pyspark.sql import SparkSession
+
+import penstock as ps
+from oracle import bag
+from penstock import journal
+from penstock.journal.events import PlacementChanged
+from penstock.lookup import postgres_table
+from penstock.testing import ManualClock
+from sinks.postgres_server import PASSWORD, PostgresServer, running_postgres
+
+pytestmark = pytest.mark.postgres
+CITIES = 300
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[PostgresServer]:
+    with running_postgres("-c log_statement=all") as server:
+        yield server
+
+
+@pytest.fixture
+def server(running: PostgresServer) -> PostgresServer:
+    running.sql(
+        "DROP TABLE IF EXISTS cities CASCADE; CREATE TABLE cities (code int PRIMARY KEY, city text);"
+        f"INSERT INTO cities SELECT n, 'city ' || n FROM generate_series(1, {CITIES}) AS n"
+    )
+    return running
+
+
+def table_of(server: PostgresServer, table: str = "cities", **given: Any) -> ps.PostgresTable:
+    key, columns = given.pop("key", "code"), given.pop("columns", ["city"])
+    conninfo = f"host=127.0.0.1 port={server.port} user=postgres dbname=postgres"
+    return ps.PostgresTable(conninfo, table, key, columns, password=PASSWORD, **given)
+
+
+def questions(server: PostgresServer) -> int:
+    """Count the look-ups that the server really saw."""
+    return len(re.findall(r"execute .*unnest\(|statement: SELECT asked", server.log))
+
+
+def test_many_keys_are_one_question(server: PostgresServer) -> None:
+    before = questions(server)
+    lookup = ps.Lookup(table_of(server))
+    assert lookup.get_many([3, 1, 999, 3]) == [
+        {"city": "city 3"},
+        {"city": "city 1"},
+        None,
+        {"city": "city 3"},
+    ]
+    assert questions(server) == before + 1
+    assert lookup.get_many([999, 1]) == [None, {"city": "city 1"}]
+    assert questions(server) == before + 1
+
+
+def test_keys_and_values_of_many_types(server: PostgresServer) -> None:
+    server.sql(
+        """DROP TABLE IF EXISTS "Odd %s"; CREATE TABLE "Odd %s" (u uuid UNIQUE, "t ""%" text UNIQUE,
+           n numeric, at timestamptz, l bigint UNIQUE, missing text);
+           INSERT INTO "Odd %s" VALUES ('00000000-0000-0000-0000-000000000001', 'a', 1.50,
+           '2024-01-01 10:00:00+00', 5000000000, NULL)"""
+    )
+    at = datetime(2024, 1, 1, 10, tzinfo=UTC)
+    row = {"n": Decimal("1.50"), "at": at, "missing": None}
+    for key, value in {
+        "u": "00000000-0000-0000-0000-000000000001",
+        't "%': "a",
+        "l": 5_000_000_000,
+    }.items():
+        found = table_of(server, "Odd %s", key=key, columns=["n", "at", "missing"])([value])
+        assert found == {value: row}
+
+
+def test_a_key_that_is_not_unique_is_refused(server: PostgresServer) -> None:
+    server.sql("ALTER TABLE cities ADD country text DEFAULT 'x'")
+    with pytest.raises(ps.PenstockError, match="several rows for 'x'"):
+        table_of(server, key="country")(["x"])
+
+
+def test_a_changed_row_is_seen_when_the_old_one_has_expired(server: PostgresServer) -> None:
+    clock = ManualClock()
+    lookup = ps.Lookup(table_of(server), expire_after="1 minute", clock=clock)
+    assert lookup.get(7) == {"city": "city 7"}
+    server.sql("UPDATE cities SET city = 'new' WHERE code = 7; DELETE FROM cities WHERE code = 8")
+    assert lookup.get(7) == {"city": "city 7"}
+    clock.advance("1 minute")
+    assert lookup.get(7) == {"city": "new"}
+    assert lookup.get(8) is None
+
+
+def test_a_restart_between_two_questions_is_not_noticed(server: PostgresServer) -> None:
+    lookup = ps.Lookup(table_of(server))
+    assert lookup.get(1) == {"city": "city 1"}
+    server.stop("fast")
+    server.start()
+    assert lookup.get(2) == {"city": "city 2"}
+
+
+def test_a_server_that_comes_back_while_it_is_waited_for(
+    server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lookup = ps.Lookup(table_of(server, retries=500, retry_seconds=0.02))
+    assert lookup.get(1)
+    server.stop("immediate")
+    waits: list[float] = []
+    went_on = threading.Event()
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 2:
+            server.start()
+            went_on.set()
+
+    monkeypatch.setattr(postgres_table, "sleep", wait)
+    try:
+        assert lookup.get(2) == {"city": "city 2"}
+    finally:
+        if not went_on.is_set():
+            server.start()
+    assert waits[:2] == [0.02, 0.04]
+
+
+def test_a_server_that_stays_away_fails_rows_and_only_the_first_of_them_waits(
+    server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    now = 100.0
+    monkeypatch.setattr(postgres_table, "sleep", waits.append)
+    monkeypatch.setattr(postgres_table, "monotonic", lambda: now)
+    lookup = ps.Lookup(table_of(server, retries=2, retry_seconds=0.01))
+    server.stop("fast")
+    try:
+        with pytest.raises(ps.DatabaseAway, match="can't be reached, which was tried 3 times"):
+            lookup.get(1)
+        with pytest.raises(ps.DatabaseAway, match="a moment ago"):
+            lookup.get(2)
+        assert waits == [0.01, 0.02]
+    finally:
+        server.start()
+    now += 0.03
+    assert lookup.get(1) == {"city": "city 1"}
+
+
+def test_wrong_names_and_passwords_are_told_at_once_without_the_password(
+    server: PostgresServer,
+) -> None:
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        table_of(server, "no_such_table")([1])
+    with pytest.raises(ps.PenstockError, match="no column 'nope'"):
+        table_of(server, key="nope")([1])
+    with pytest.raises(psycopg.errors.UndefinedColumn):
+        table_of(server, columns=["nope"])([1])
+    assert PASSWORD not in repr(ps.Lookup(table_of(server)))
+
+
+def test_without_the_package_it_is_said_which_one() -> None:
+    program = """
+        import sys
+        sys.modules["psycopg"] = None
+        import penstock as ps
+        try:
+            ps.PostgresTable("host=127.0.0.1", "t", "k", ["v"])([1])
+        except ps.ConfigurationError as error:
+            print(error)
+    """
+    lines = [line.strip() for line in program.strip().splitlines()]
+    code = "\n".join(f"    {each}" if "ps.P" in each or "print" in each else each for each in lines)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'penstock[postgres]'" in done.stdout
+
+
+# In a query: workers of their own, one question for the keys of an Arrow batch.
+
+
+def stream(spark: SparkSession, where: Path, batches: int) -> ps.Stream:
+    for batch in range(batches):
+        rows = spark.range(batch * 400, batch * 400 + 400, numPartitions=1)
+        kept = rows.selectExpr("id", f"CAST(id % {CITIES + 100} AS int) AS code")
+        kept.write.mode("append").parquet(str(where / "in"))
+    read = spark.readStream.schema("id bigint, code int").option("maxFilesPerTrigger", 1)
+    return ps.Stream.read(read.parquet(str(where / "in")))
+
+
+ENRICHED = "id bigint, code int, city string"
+
+
+def test_a_query_is_enriched_with_few_questions(
+    spark: SparkSession, server: PostgresServer, tmp_path: Path
+) -> None:
+    before = questions(server)
+    sink = ps.sinks.memory()
+    found = stream(spark, tmp_path, 4).map_batches(
+        ps.Lookup(table_of(server)).onto("code", ["city"]), ENRICHED
+    )
+    query = ps.run(found.to(sink), checkpoint=tmp_path / "ck", available_now=True)
+    assert query.await_termination(120)
+    table = spark.read.parquet(str(tmp_path / "in"))
+    known = f"CASE WHEN code BETWEEN 1 AND {CITIES} THEN 'city ' || code END"
+    assert bag(sink.rows()) == bag(table.selectExpr("id", "code", known))
+    workers = spark.sparkContext.defaultParallelism
+    # A worker asks once for a batch at most, and all 400 keys are in every batch: a worker that has
+    # had four tasks' shares of them may ask again for the rest.
+    assert 1 <= questions(server) - before <= 4 * workers
+    text = "".join(path.read_text() for path in Path(query.journal_dir).rglob("*.jsonl"))
+    assert PASSWORD not in text
+    assert text
+
+
+def test_rows_are_placed_by_what_their_look_ups_cost(
+    spark: SparkSession, server: PostgresServer, tmp_path: Path
+) -> None:
+    """Every tenth key is slow to ask for, and nothing is kept, so that it stays so."""
+    server.sql(
+        """CREATE OR REPLACE FUNCTION slow(code int) RETURNS text STABLE LANGUAGE plpgsql AS
+           $$ BEGIN IF code % 10 = 0 THEN PERFORM pg_sleep(0.02); END IF;
+           RETURN 'city ' || code; END $$;
+           CREATE OR REPLACE VIEW slow_cities AS SELECT code, slow(code) AS city FROM cities"""
+    )
+    lookup = ps.Lookup(table_of(server, "slow_cities"), max_entries=1)
+    sink = ps.sinks.memory()
+    found = stream(spark, tmp_path, 3).map(named(lookup), ENRICHED, cost_key="code")
+    query = ps.run(
+        found.to(sink),
+        checkpoint=tmp_path / "ck",
+        placement=ps.CostAware(least_gain_seconds=0.0),
+        available_now=True,
+    )
+    assert query.await_termination(120)
+    known = f"CASE WHEN code BETWEEN 1 AND {CITIES} THEN 'city ' || code END"
+    table = spark.read.parquet(str(tmp_path / "in"))
+    assert bag(sink.rows()) == bag(table.selectExpr("id", "code", known))
+    bodies = [event.body for event in journal.read(query.journal_dir)]
+    assert any(isinstance(body, PlacementChanged) for body in bodies)
+
+
+def test_rows_that_could_not_be_looked_up_are_set_aside_and_the_others_go_on(
+    spark: SparkSession, server: PostgresServer, tmp_path: Path
+) -> None:
+    """One batch finds the database, the next does not; nothing is lost."""
+    lookup = ps.Lookup(table_of(server, retries=1, retry_seconds=0.01))
+    found = stream(spark, tmp_path, 2).map(named(lookup), ENRICHED, on_error="dead_letter")
+    sink, letters = ps.sinks.memory(), ps.sinks.memory()
+
+    def stop_server(step: Any, batch_id: int) -> None:
+        if (step, batch_id) == ("load", 1):
+            server.stop("fast")
+
+    try:
+        query = ps.run(
+            found.to(sink),
+            found.dead_letters().to(letters),
+            checkpoint=tmp_path / "ck",
+            available_now=True,
+            on_step=stop_server,
+        )
+        assert query.await_termination(120)
+    finally:
+        server.start()
+    by_id = {row.id: row.city for row in sink.rows()}
+    failed = [json.loads(letter.row)["id"] for letter in letters.rows()]
+    assert sorted([*by_id, *failed]) == list(range(800))
+    assert set(by_id) >= set(range(400))
+    assert failed
+    assert {letter.error for letter in letters.rows()} == {"DatabaseAway"}
+    # What workers had kept from the first batch they still know.
+    assert all(by_id[n] == (f"city {n % 400}" if 0 < n % 400 <= CITIES else None) for n in by_id)
+
+
+def named(lookup: ps.Lookup) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    def named(row: dict[str, Any]) -> dict[str, Any]:
+        found = lookup.get(row["code"])
+        return {**row, "city": found["city"] if found else None}
+
+    return named

@@ -1,0 +1,204 @@
+"""A real PostgreSQL that goes away while a query writes into it, and comes back or does not."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import penstock as ps
+from penstock import journal
+from penstock.engine.patient_sinks import FAULT
+from penstock.engine.steps import Step
+from penstock.journal import FaultSeen
+from sinks.postgres_server import PASSWORD, PostgresServer, driver_jar, running_postgres
+
+pytestmark = pytest.mark.postgres
+LIMIT_SECONDS = 120
+
+
+@pytest.fixture(scope="module")
+def running(spark: SparkSession) -> Iterator[PostgresServer]:
+    driver_jar(spark)
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def server(running: PostgresServer) -> PostgresServer:
+    running.sql("DROP TABLE IF EXISTS t; CREATE TABLE t (id bigint PRIMARY KEY, v bigint)")
+    return running
+
+
+def sink_to(server: PostgresServer, **settings: float) -> ps.sinks.Sink:
+    given = {"retries": 200, "retry_seconds": 0.1, **settings}
+    return ps.sinks.jdbc(server.url, "t", ["id"], user="postgres", password=PASSWORD, **given)  # type: ignore[arg-type]
+
+
+def stream(spark: SparkSession, where: Path, batches: int) -> ps.Stream:
+    for batch in range(batches):
+        rows = spark.range(batch * 10, batch * 10 + 20, numPartitions=1)
+        rows.selectExpr("id", f"id + {batch} AS v").write.mode("append").parquet(str(where / "in"))
+    read = spark.readStream.schema("id bigint, v bigint").option("maxFilesPerTrigger", 1)
+    return ps.Stream.read(read.parquet(str(where / "in")))
+
+
+def expected(batches: int) -> list[tuple[str, str]]:
+    """Later batches overwrite the ten rows that they share with the one before."""
+    found = {n: n + batch for batch in range(batches) for n in range(batch * 10, batch * 10 + 20)}
+    return [(str(n), str(v)) for n, v in sorted(found.items())]
+
+
+def faults(directory: Path) -> list[FaultSeen]:
+    bodies = [event.body for event in journal.read(directory)]
+    return [body for body in bodies if isinstance(body, FaultSeen)]
+
+
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def has_fault(directory: Path) -> bool:
+    return directory.exists() and bool(faults(directory))
+
+
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_a_query_rides_through_a_restart(
+    spark: SparkSession, server: PostgresServer, tmp_path: Path, mode: str
+) -> None:
+    told = tmp_path / "journal"
+
+    def stop_server(step: Step, batch_id: int) -> None:
+        if (step, batch_id) == (Step.COMPILE, 1):
+            server.stop(mode)
+
+    def start_server() -> None:
+        until(lambda: has_fault(told))
+        server.start()
+
+    back = threading.Thread(target=start_server)
+    back.start()
+    query = ps.run(
+        stream(spark, tmp_path, 3).to(sink_to(server)),
+        checkpoint=tmp_path / "checkpoint",
+        journal=told,
+        available_now=True,
+        on_step=stop_server,
+    )
+    assert query.await_termination(LIMIT_SECONDS)
+    back.join()
+    assert server.sql("SELECT id, v FROM t ORDER BY id") == expected(3)
+    seen = faults(told)
+    assert {(each.batch_id, each.what) for each in seen} == {(1, FAULT)}
+    assert "can't be reached: " in seen[0].detail
+    assert PASSWORD not in seen[0].detail
+
+
+def test_a_server_that_stays_away_stops_the_query_which_then_goes_on(
+    spark: SparkSession, server: PostgresServer, tmp_path: Path
+) -> None:
+    def run(**options: object) -> None:
+        branch = stream(spark, tmp_path, 0).to(sink_to(server, retries=2, retry_seconds=0.01))
+        query = ps.run(branch, checkpoint=tmp_path / "ck", available_now=True, **options)  # type: ignore[arg-type]
+        assert query.await_termination(LIMIT_SECONDS)
+
+    def stop_server(step: Step, batch_id: int) -> None:
+        if (step, batch_id) == (Step.COMPILE, 1):
+            server.stop("fast")
+
+    stream(spark, tmp_path, 3)
+    try:
+        with pytest.raises(
+            ps.SinkUnavailable, match=r"can't be reached: .* tried 3 times .* Batch 1 is not commit"
+        ):
+            run(on_step=stop_server)
+        with pytest.raises(ps.SinkUnavailable, match=r"tried 3 times .* Nothing was read yet"):
+            run()
+    finally:
+        server.start()
+    run()
+    assert server.sql("SELECT id, v FROM t ORDER BY id") == expected(3)
+
+
+def test_an_error_in_sql_is_not_tried_again(
+    spark: SparkSession, server: PostgresServer, tmp_path: Path
+) -> None:
+    server.sql("ALTER TABLE t ADD CHECK (v < 25)")
+    branch = stream(spark, tmp_path, 2).to(sink_to(server))
+    query = ps.run(branch, checkpoint=tmp_path / "ck", available_now=True)
+    with pytest.raises(ps.SinkError, match="violates check constraint") as caught:
+        query.await_termination(LIMIT_SECONDS)
+    assert not isinstance(caught.value, ps.SinkUnavailable)
+    assert faults(Path(query.journal_dir)) == []
+
+
+def test_a_connection_lost_while_tasks_write(spark: SparkSession, server: PostgresServer) -> None:
+    """The rows come when the task that writes them has its connection, which is then ended."""
+    import psycopg
+
+    conninfo = f"host=127.0.0.1 port={server.port} user=postgres dbname=postgres"
+
+    def end_connections(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        end = (
+            "SELECT pg_terminate_backend(pid, 9999) FROM pg_stat_activity "
+            "WHERE application_name = 'PostgreSQL JDBC Driver'"
+        )
+        deadline = time.monotonic() + LIMIT_SECONDS
+        with psycopg.connect(conninfo, password=PASSWORD, autocommit=True) as connection:
+            for batch in batches:
+                ended = 0
+                while not ended:
+                    assert time.monotonic() < deadline
+                    ended = len(connection.execute(end).fetchall())
+                yield batch
+
+    sink = sink_to(server)
+    sink.open("q")
+    rows = spark.range(0, 40, 1, 1).selectExpr("id", "id AS v")
+    lost: DataFrame = rows.mapInArrow(end_connections, "id bigint, v bigint")
+    with pytest.raises(ps.SinkUnavailable, match="was lost while rows were written: "):
+        sink.write(lost, 0)
+    assert server.sql("SELECT count(*) FROM t") == [("0",)]
+    sink.write(rows, 0)
+    assert server.sql("SELECT count(*) FROM t") == [("40",)]
+
+
+def test_a_restart_in_the_middle_of_a_merge(spark: SparkSession, server: PostgresServer) -> None:
+    import psycopg
+
+    server.sql("INSERT INTO t VALUES (7, 70)")
+    sink = sink_to(server)
+    sink.open("q")
+    rows = spark.range(0, 40, 1, 1).selectExpr("id", "id AS v")
+    caught: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            sink.write(rows, 0)
+        except BaseException as error:
+            caught.append(error)
+
+    conninfo = f"host=127.0.0.1 port={server.port} user=postgres dbname=postgres"
+    writing = threading.Thread(target=write)
+    with psycopg.connect(conninfo, password=PASSWORD) as holder:
+        holder.execute("SELECT * FROM t FOR UPDATE")  # the merge waits, what comes before does not
+        writing.start()
+        merge = "wait_event_type = 'Lock' AND query ~ 'EXCLUDED'"
+        waiting = f"SELECT 1 FROM pg_stat_activity WHERE {merge}"
+        until(lambda: server.sql(waiting))
+        server.stop("fast")
+        holder.close()
+    writing.join()
+    server.start()
+    assert [type(error) for error in caught] == [ps.SinkUnavailable]
+    assert server.sql("SELECT * FROM t") == [("7", "70")]
+    sink.write(rows, 0)
+    assert server.sql("SELECT count(*), sum(v) FROM t") == [("40", "780")]
