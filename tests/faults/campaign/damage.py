@@ -105,7 +105,17 @@ class Bases:
         # What both are when nothing is wrong.
         _finish(bases.job)
         assert bases.job.differences() == ""
+        bases._check_kinds()
         return bases
+
+    def _check_kinds(self) -> None:
+        """See that no kind of file is left out, nor one listed that there is not."""
+        homes: tuple[Base, ...] = ("stopped", "broken off")
+        files = {path for base in homes for path in files_of(self.where / base / "checkpoint")}
+        unknown = sorted(path for path in files if kind_of(path) is None)
+        assert not unknown, f"new kinds of file, which no fault was injected into: {unknown}"
+        absent = [kind for kind in KINDS if not all(self.files(base, kind) for base in homes)]
+        assert not absent, f"there is no file of the kinds {absent}"
 
     def _keep(self, base: Base) -> None:
         shutil.copytree(self.job.where, self.where / base)

@@ -7,6 +7,7 @@ Spark at the end of each stream.
 from __future__ import annotations
 
 import random
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -17,7 +18,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 import penstock as ps
-from campaign.disks import SmallDisk, small_disk
+from campaign.disks import NoSmallDisk, SmallDisk, small_disk
 from campaign.job import Job, write_batch
 from campaign.outcomes import Outcome, stop_of, unclear
 from penstock import journal
@@ -247,7 +248,10 @@ def streams(
     for on_disks, listed in ((False, plain), (True, full)):
         for start in range(0, len(listed), most):
             where = job.where / f"stream-{on_disks}-{start}"
-            yield _one_stream(job, where, listed[start : start + most], dice, on_disks)
+            try:
+                yield _one_stream(job, where, listed[start : start + most], dice, on_disks)
+            except NoSmallDisk as reason:
+                print(f"left out: {', '.join(sorted(set(full)))}: {reason}", file=sys.stderr)
 
 
 def _one_stream(
