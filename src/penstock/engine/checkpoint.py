@@ -97,7 +97,8 @@ def _create(files: HadoopFiles, path: str, now: Fingerprint, lock: CheckpointLoc
     if foreign:
         raise CheckpointError(
             f"'{path}' holds {', '.join(sorted(foreign))} but no query.json: it is the checkpoint "
-            "of another query or a damaged one. Give an empty directory as checkpoint."
+            "of another query or a damaged one. Put it back from a copy, or give an empty "
+            "directory as checkpoint."
         )
     query_id = str(uuid.uuid4())
     _write_identity(files, f"{path}/query.json", query_id, now)

@@ -41,9 +41,10 @@ class SparkLog:
         planned = self._newest("offsets")
         last = -1 if batch_id is None else batch_id
         if done > last or planned > last + 1:
+            record = f"{self._path.rpartition('/')[0]}/commits/{last + 1:012d}.json"
             raise CheckpointError(
-                f"Spark has come to micro-batch {max(done, planned)} in '{self._path}', but the "
-                f"commit log beside it ends before micro-batch {last + 1}: records are missing. "
+                f"'{record}' is missing: Spark has come to micro-batch {max(done, planned)}, and "
+                f"the commit log ends before micro-batch {last + 1}, so records are missing. "
                 f"{WAY_OUT}"
             )
         self._check_metadata()

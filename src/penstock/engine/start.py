@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
@@ -54,7 +55,7 @@ def start(
     """Lock the checkpoint, open the journal and the sinks, and start the query."""
     try:
         return _start(topology, checkpoint, setting, available_now, name, journal)
-    except (Py4JJavaError, OSError) as error:
+    except (Py4JJavaError, PySparkException, OSError) as error:
         known = known_failure(error, [os.path.abspath(checkpoint), *_sink_paths(topology)])
         if known is None:
             raise

@@ -151,15 +151,16 @@ class FileSink:
         if owner.get("query_id") != query_id:
             raise SinkError(
                 f"{self.describe()} belongs to query '{owner.get('query_id')}', "
-                f"and this is query '{query_id}'. Write to another directory, or delete this one, "
-                f"or start the query with the checkpoint that it was written with"
+                f"as '{record}' says, and this is query '{query_id}'. Write to another directory, "
+                f"or delete this one, or start the query with the checkpoint that it was written "
+                f"with"
             )
         if owner != claim:
             raise SinkError(
                 f"{self.describe()} holds {owner.get('format')} files with "
-                f"partition_by={owner.get('partition_by')}, and the sink now asks for "
-                f"{self._format} with partition_by={list(self._partition_by)}; readers can't read "
-                f"the two together. Keep the old settings or write to another directory"
+                f"partition_by={owner.get('partition_by')}, as '{record}' says, and the sink now "
+                f"asks for {self._format} with partition_by={list(self._partition_by)}; readers "
+                f"can't read the two together. Keep the old settings or write to another directory"
             )
 
     def _parse_owner(
@@ -171,6 +172,8 @@ class FileSink:
             raise self._damaged_owner(record, str(error), claim) from error
         if not isinstance(owner, dict) or owner.keys() != claim.keys():
             raise self._damaged_owner(record, "other fields are expected", claim)
+        if owner["version"] != claim["version"]:
+            raise self._damaged_owner(record, f"its version is {owner['version']!r}", claim)
         return owner
 
     def _damaged_owner(self, record: str, why: str, claim: Mapping[str, object]) -> SinkError:

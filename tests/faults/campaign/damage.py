@@ -123,7 +123,10 @@ class Bases:
     def files(self, base: Base, kind: str) -> list[str]:
         """Return the files of a kind, the oldest first."""
         checkpoint = self.where / base / "checkpoint"
-        return [path for path in files_of(checkpoint) if kind_of(path) == kind]
+        files = [path for path in files_of(checkpoint) if kind_of(path) == kind]
+        # A batch that runs again replaces what it delivered, and with it what we would put back.
+        again = f"batch_id={BATCHES}/"
+        return [path for path in files if kind not in DELIVERED or again not in path]
 
     def inject(self, base: Base, file: str, damage: Damage, dice: random.Random) -> Outcome:
         """Damage a file in a copy of a base, start, and compare."""
@@ -144,9 +147,12 @@ class Bases:
                 shutil.copy2(kept, copy.checkpoint_path / file)
             wrong = copy.differences()
             return Outcome("", "", "wrong" if wrong else "exact", wrong)
-        problem = unclear(error, file, str(Path(file).parent), _logged(file))
+        # Of partials it is the directory that is named.
+        directory = [str(Path(file).parent)] if file.startswith("panes/") else []
+        problem = unclear(error, file, _logged(file), *directory)
         if problem:
             return Outcome("", "", "wrong", problem)
+        (copy.checkpoint_path / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(kept, copy.checkpoint_path / file)
         wrong = self._way_out(copy, base)
         return Outcome("", "", "wrong" if wrong else "stopped", wrong or str(error))

@@ -11,7 +11,7 @@ from typing import Literal
 import penstock as ps
 
 Verdict = Literal["exact", "stopped", "wrong"]
-WITHIN_SECONDS = 240
+WITHIN_SECONDS = 900
 _MOST_LETTERS = 1_500
 _RAW = re.compile(r"Traceback \(most recent|^\s+at [\w.$]+\(|py4j\.|Caused by:", re.MULTILINE)
 _WAY_OUT = re.compile(
