@@ -7,7 +7,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export SPARK_LOCAL_IP ?= 127.0.0.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long explore lint audit bench docs picture figures clean java chromium postgresql release-check
+.PHONY: help demo test test-long explore lint audit faults bench docs picture figures clean java chromium postgresql release-check
 
 help: ## Show what there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -76,6 +76,9 @@ lint: $(READY) ## Check style, types and layers
 audit: $(READY) ## Look for weak spots in the code, and for known ones in what it needs
 	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml src
 	$(BIN)/python .ci/audit_dependencies.py
+
+faults: $(READY) java ## Inject more than 300 faults and count what became of them
+	$(BIN)/python tests/faults/run_campaign.py --faults 300
 
 bench: $(READY) java ## Measure the engine beside hand-written Spark
 	$(BIN)/python benchmarks/engine.py

@@ -50,7 +50,14 @@ class SinkUnavailable(SinkError):
 
 
 class QueryError(PenstockError):
-    """A running query stopped because of a failure that is not a user function's."""
+    """A running query stopped because of a failure that is not a user function's.
+
+    ``report`` is all that Spark said of it, stacks and plans included, where there is more.
+    """
+
+    def __init__(self, message: str, report: str = "") -> None:
+        self.report = report
+        super().__init__(message)
 
 
 NOT_KNOWN = "(not known)"

@@ -5,13 +5,13 @@ Reading a record runs no code: it is JSON, checked field by field.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from penstock.elasticity.decision import Decision
+from penstock.engine.documents import WAY_OUT, parse_document, sealed
 from penstock.engine.keyed_state import KeyedState
 from penstock.engine.window_state import WindowState
 from penstock.errors import CheckpointError, ConfigurationError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from penstock.sinks.filesystem import HadoopFiles
 
 FORMAT = "penstock-commit"
-VERSION = 2
+VERSION = 3
 KEPT_RECORDS = 100
 _NAME = re.compile(r"^(\d{12})\.json$")
 _LONGEST_NAME = 255  # bytes, as file systems have it
@@ -40,7 +40,8 @@ class CommitRecord:
     ones. ``placement`` is what the placement learnt, by component, ``policy`` what the policy did,
     ``admission`` what was learnt of read limits, ``plan`` how operators were grouped: all can be
     learnt anew, so a record without them, or with something else in their place, is read all the
-    same.
+    same. ``offsets`` is the checksum of what Spark noted of the batch; ``is_split`` says whether
+    there was a rule by which rows of it were shed.
     """
 
     query_id: str
@@ -55,6 +56,8 @@ class CommitRecord:
     policy: Mapping[str, Any] = field(default_factory=dict)
     admission: Mapping[str, Any] = field(default_factory=dict)
     plan: Mapping[str, Any] = field(default_factory=dict)
+    offsets: str | None = None
+    is_split: bool = False
 
     def to_json(self) -> str:
         """Write it as a JSON document that names its own format and version."""
@@ -78,8 +81,10 @@ class CommitRecord:
             "policy": dict(self.policy),
             "admission": dict(self.admission),
             "plan": dict(self.plan),
+            "offsets": self.offsets,
+            "is_split": self.is_split,
         }
-        return json.dumps(document, separators=(",", ":"))
+        return sealed(document)
 
     @classmethod
     def from_json(cls, text: str, file: str) -> CommitRecord:
@@ -112,6 +117,8 @@ class CommitRecord:
                 policy=_learnt(document.get("policy")),
                 admission=_learnt(document.get("admission")),
                 plan=_learnt(document.get("plan")),
+                offsets=document.get("offsets"),
+                is_split=document.get("is_split") is True,
             )
         except (
             *(KeyError, TypeError, ValueError, AttributeError),
@@ -121,28 +128,6 @@ class CommitRecord:
                 f"'{file}' is a commit record with a field missing or wrong ({error!r:.300}). "
                 f"{WAY_OUT}"
             ) from None
-
-
-WAY_OUT = (
-    "If a copy of the checkpoint exists, put the file back from it; otherwise start with a new "
-    "checkpoint directory: the query then reads its sources from the beginning."
-)
-
-
-def parse_document(text: str, file: str, form: str, version: int) -> dict[str, Any]:
-    """Read a JSON document of a checkpoint, or say what is wrong with the file and the way out."""
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"'{file}' is cut short or damaged ({error}). {WAY_OUT}") from None
-    if not isinstance(document, dict) or document.get("format") != form:
-        raise CheckpointError(f"'{file}' was not written by Penstock ({form} expected). {WAY_OUT}")
-    if document.get("version") != version:
-        raise CheckpointError(
-            f"'{file}' has version {document.get('version')!r} and this Penstock reads version "
-            f"{version}. Run the query with the Penstock that wrote it, or a newer one."
-        )
-    return document
 
 
 def _typed(document: Mapping[str, Any], name: str, kind: type) -> Any:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from penstock.engine.documents import WAY_OUT
+from penstock.engine.file_checksums import file_checksum
 from penstock.engine.keyed_state import KeyedState
 from penstock.engine.keyed_tally import KeyedTally
 from penstock.engine.python_step import Tally
+from penstock.engine.state_files import local_path
 from penstock.engine.task_orders import Orders
-from penstock.errors import QueryError
+from penstock.errors import CheckpointError, QueryError
 from penstock.journal.events import KeyGroupsMoved, KnownEvent, StateStored
 from penstock.journal.placement_events import KeyGroupsPlaced
 from penstock.placement.flux import Move
@@ -49,6 +52,7 @@ class KeyedOperator:
         self._awaited: frozenset[int] = frozenset()
         self._told_owners: tuple[int, ...] = ()
         files.make_directory(directory)
+        self._check()
         self._sweep(before=None)
 
     @property
@@ -161,6 +165,25 @@ class KeyedOperator:
         yield StateStored(
             batch_id, name, len(manifest.files), manifest.bytes, sum(written.values()), fetched
         )
+
+    def _check(self) -> None:
+        """Raise unless the files that the newest record names are as they were at its commit.
+
+        On disks their content is read; other file systems check it themselves.
+        """
+        if self._state is None:
+            return
+        there, local = self._files.lengths(self.directory), local_path(self.directory)
+        for file in self._state.manifest.files:
+            path, problem = f"{self.directory}/{file.name}", ""
+            if file.name not in there:
+                problem = "is missing"
+            elif there[file.name] != file.bytes:
+                problem = f"has {there[file.name]} bytes and was committed with {file.bytes}"
+            elif local and file.checksum and file_checksum(f"{local}/{file.name}") != file.checksum:
+                problem = "is damaged: its checksum is another than at the last commit"
+            if problem:
+                raise CheckpointError(f"the state file '{path}' {problem}. {WAY_OUT}")
 
     def _sweep(self, before: int | None) -> None:
         """Delete what tries that failed have left: files that no record names."""

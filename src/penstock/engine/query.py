@@ -169,7 +169,7 @@ class Query:
         cause = self._spark_query.exception()
         if cause is None or self._was_stopped_before(cause):
             return None
-        return self._runner.failure or as_query_error(cause)
+        return self._runner.failure or as_query_error(cause, self._runner.places)
 
     def status(self) -> QueryStatus:
         """Return what the query is doing now."""

@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.engine.file_checksums import file_checksum
 from penstock.engine.state_pieces import Piece
 from penstock.errors import CheckpointError, ConfigurationError
 
@@ -145,8 +146,8 @@ class StateWriter:
         """Write the next piece."""
         self._writer.write_batch(batch)
 
-    def close(self) -> int:
-        """End the file, and bring it to where it belongs; return its length in bytes."""
+    def close(self) -> tuple[int, str]:
+        """End the file, and bring it to where it belongs; return its length and its checksum."""
         self._writer.close()
         self._sink.close()
         if self._remote is not None:
@@ -156,7 +157,7 @@ class StateWriter:
                 system.open_output_stream(path, compression=None) as sink,
             ):
                 sink.write(source.read_buffer())
-        return os.path.getsize(self._path)
+        return os.path.getsize(self._path), file_checksum(self._path)
 
 
 def state_directory(checkpoint: str, operator: str) -> str:

@@ -28,12 +28,14 @@ class StateFile:
     """A file of pieces: that of ``groups[i]`` is at position ``i``, groups ascending.
 
     ``since`` says, for every piece, the first micro-batch whose changes it holds; 0 is all.
+    ``checksum`` is that of its content, None in records of earlier versions.
     """
 
     name: str
     bytes: int
     groups: tuple[int, ...]
     since: tuple[int, ...]
+    checksum: str | None = None
 
     @property
     def batch(self) -> int:
@@ -50,12 +52,13 @@ class StateFile:
         bits = sum(1 << group for group in self.groups)
         batch = self.batch
         is_plain = all(since == batch for since in self.since)
-        return [self.name, self.bytes, f"{bits:x}", None if is_plain else list(self.since)]
+        since = None if is_plain else list(self.since)
+        return [self.name, self.bytes, f"{bits:x}", since, self.checksum]
 
     @classmethod
     def from_json(cls, document: Sequence[Any]) -> StateFile:
         """Read what ``to_json`` wrote; a wrong document is a TypeError or ValueError."""
-        name, size, bits, since = document
+        name, size, bits, since, *checksum = document
         # A name is joined to a directory, so a record may not lead to a file elsewhere with it.
         if not isinstance(name, str) or _FILE_NAME.fullmatch(name) is None:
             raise ValueError(f"{name!r:.80} is no name of a state file")
@@ -66,7 +69,7 @@ class StateFile:
         first = (file.batch,) * len(groups) if since is None else tuple(int(s) for s in since)
         if len(first) != len(groups):
             raise ValueError(f"{name} has {len(groups)} groups and {len(first)} starts")
-        return cls(name, int(size), groups, first)
+        return cls(name, int(size), groups, first, checksum[0] if checksum else None)
 
 
 @dataclass(frozen=True, slots=True)

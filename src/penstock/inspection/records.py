@@ -9,7 +9,8 @@ from pathlib import Path
 
 from penstock.engine.checkpoint import FORMAT as QUERY_FORMAT
 from penstock.engine.checkpoint import VERSION as QUERY_VERSION
-from penstock.engine.commit_log import CommitRecord, parse_document
+from penstock.engine.commit_log import CommitRecord
+from penstock.engine.documents import parse_document
 from penstock.errors import CheckpointError, ConfigurationError
 from penstock.inspection.holding import Problem
 from penstock.topology.compatibility import Fingerprint

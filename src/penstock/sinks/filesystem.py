@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from penstock.errors import ConfigurationError
 
+_STATUS = re.compile(r"path=[^;]*?([^/;]+); isDirectory=false; length=(\d+)")
 _SCHEME_AND_AUTHORITY = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 
 
@@ -97,6 +98,15 @@ class HadoopFiles:
     def directory_bytes(self, path: str) -> int:
         """Length of all files in a directory, which must exist."""
         return int(self._store(path).system.getContentSummary(self._path_of(path)).getLength())
+
+    def lengths(self, path: str) -> dict[str, int]:
+        """Return the length of every file inside a directory by name; none if it is missing."""
+        system, directory = self._store(path).system, self._path_of(path)
+        if not system.exists(directory):
+            return {}
+        told = str(self._sequence_of(system.listStatus(directory)).mkString("\0"))
+        found = (_STATUS.search(each) for each in told.split("\0"))
+        return {each.group(1): int(each.group(2)) for each in found if each}
 
     def make_directory(self, path: str) -> None:
         """Make a directory and its parents, where they are missing."""
