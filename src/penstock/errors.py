@@ -28,6 +28,10 @@ class ConfigurationError(PenstockError):
     """A setting, path or session that cannot work, with what to set instead."""
 
 
+class ArgumentError(ConfigurationError, ValueError):
+    """An argument that a function can't use; a ValueError too, as Python calls it."""
+
+
 class SinkError(PenstockError):
     """A sink refused or failed to take a batch."""
 

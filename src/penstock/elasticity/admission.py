@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
+from penstock.arguments import checked
 from penstock.elasticity.batch_cost import BatchCost
 from penstock.elasticity.shed_rows import NO_ROWS_SHED, ShedRows
 from penstock.errors import ConfigurationError
@@ -20,6 +21,7 @@ _MOST_ROWS = 1 << 62
 _MOSTLY_SHED = 0.1  # of a batch: above this its time tells little of what rows cost
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Admission:
     """Limits the rows of a micro-batch so that it takes ``target`` of the trigger's time.
@@ -64,6 +66,7 @@ class Admission:
                     "limit. Write min_rows up to max_rows."
                 )
 
+    @checked
     def goal_seconds(self, trigger_seconds: float | None) -> float:
         """Return how long a micro-batch should take."""
         if self.batch is not None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from penstock.engine.checkpoint_lock import CheckpointLock
-from penstock.engine.commit_log import CommitLog, parse_document
+from penstock.engine.commit_log import NOT_AS_WRITTEN, CommitLog, parse_document
 from penstock.errors import CheckpointError
 from penstock.topology.compatibility import Fingerprint, breaking_changes
 
@@ -63,7 +63,7 @@ def _open(files: HadoopFiles, path: str, now: Fingerprint, lock: CheckpointLock)
     try:
         query_id = str(document["query_id"])
         before = Fingerprint.from_json(document["fingerprint"])
-    except (KeyError, TypeError, AttributeError) as error:
+    except NOT_AS_WRITTEN as error:
         raise CheckpointError(
             f"'{identity}' has a field missing or wrong ({error!r}). Put it back from a copy, or "
             "start with a new checkpoint directory."

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from penstock.arguments import shown
 from penstock.elasticity.decision import Decision
 from penstock.engine.keyed_state import KeyedState
 from penstock.engine.window_state import WindowState
@@ -106,11 +107,14 @@ class CommitRecord:
                 admission=_learnt(document.get("admission")),
                 plan=_learnt(document.get("plan")),
             )
-        except (KeyError, TypeError, ValueError, AttributeError, ConfigurationError) as error:
+        except (*NOT_AS_WRITTEN, ConfigurationError) as error:
             raise CheckpointError(
                 f"'{file}' is a commit record with a field missing or wrong ({error!r}). {WAY_OUT}"
             ) from None
 
+
+NOT_AS_WRITTEN = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+"""What reading a field raises that is missing, of another type, or beyond what can be."""
 
 WAY_OUT = (
     "If a copy of the checkpoint exists, put the file back from it; otherwise start with a new "
@@ -122,16 +126,28 @@ def parse_document(text: str, file: str, form: str, version: int) -> dict[str, A
     """Read a JSON document of a checkpoint, or say what is wrong with the file and the way out."""
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"'{file}' is cut short or damaged ({error}). {WAY_OUT}") from None
     if not isinstance(document, dict) or document.get("format") != form:
         raise CheckpointError(f"'{file}' was not written by Penstock ({form} expected). {WAY_OUT}")
-    if document.get("version") != version:
-        raise CheckpointError(
-            f"'{file}' has version {document.get('version')!r} and this Penstock reads version "
-            f"{version}. Run the query with the Penstock that wrote it, or a newer one."
-        )
+    _check_version(document.get("version"), file, version)
     return document
+
+
+def _check_version(found: Any, file: str, version: int) -> None:
+    if type(found) is not int:
+        raise CheckpointError(f"'{file}' has the version {shown(found)}, which is none. {WAY_OUT}")
+    if found > version:
+        raise CheckpointError(
+            f"'{file}' has version {found} and this Penstock reads version {version}: a newer "
+            "Penstock wrote it. Install that one (pip install --upgrade penstock), or start with "
+            "a copy of the checkpoint from before the upgrade."
+        )
+    if found < version:
+        raise CheckpointError(
+            f"'{file}' has version {found} and this Penstock reads version {version}: it is from "
+            "before the first release. Start with a new checkpoint directory."
+        )
 
 
 def _typed(document: Mapping[str, Any], name: str, kind: type) -> Any:

@@ -63,7 +63,7 @@ def all_files(directory: Path) -> Iterator[tuple[Path, int]]:
             file = Path(folder) / name
             try:
                 yield file, file.stat().st_size
-            except FileNotFoundError:
+            except OSError:  # gone, or a link that leads round in a circle
                 continue
 
 

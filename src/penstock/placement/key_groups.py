@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import fsum, isfinite
 from typing import Any, Literal
 
+from penstock.arguments import checked
 from penstock.errors import ConfigurationError
 from penstock.placement.flux import Move, rebalanced, task_loads
 from penstock.placement.group_table import GroupTable
@@ -67,6 +68,7 @@ class KeyGroupDecision:
     reason: str = ""
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class KeyGroups:
     """Keeps the rows of a key together, and moves groups of keys from loaded tasks to idle ones.

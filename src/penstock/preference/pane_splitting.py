@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal, get_args
 
+from penstock.arguments import checked
 from penstock.errors import ConfigurationError
 from penstock.windows.pid import Pid
 
@@ -15,6 +16,7 @@ ALPHA_STEP = 0.3
 """How far one step of the controller moves alpha at most."""
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class PaneSplitting:
     """How the panes of a preference query are split over the tasks of a micro-batch.

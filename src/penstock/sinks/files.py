@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.arguments import checked
 from penstock.errors import ConfigurationError, SinkError
 from penstock.sinks.filesystem import HadoopFiles
 
@@ -27,6 +28,7 @@ class FileSink:
 
     reads_all = True
 
+    @checked
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -154,6 +156,12 @@ class FileSink:
                 f"and this is query '{query_id}'. Write to another directory, or delete this one, "
                 f"or start the query with the checkpoint that it was written with"
             )
+        if owner.get("version") != _OWNER_VERSION:
+            raise SinkError(
+                f"{self.describe()} was written with version {owner.get('version')!r} of its "
+                f"layout, and this Penstock writes version {_OWNER_VERSION}. Use the Penstock "
+                f"that wrote it, or a newer one, or write to another directory"
+            )
         if owner != claim:
             raise SinkError(
                 f"{self.describe()} holds {owner.get('format')} files with "
@@ -165,7 +173,7 @@ class FileSink:
     def _parse_owner(self, text: str, record: str) -> dict[str, object]:
         try:
             owner = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise SinkError(f"'{record}' is not JSON ({error}). Delete the directory") from error
         if not isinstance(owner, dict):
             raise SinkError(f"'{record}' is not a JSON object. Delete the directory")

@@ -12,6 +12,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from penstock.arguments import checked
 from penstock.errors import ConfigurationError, PenstockError, SinkError
 from penstock.sinks.jdbc_connection import (
     is_class_missing,
@@ -52,6 +53,7 @@ class JdbcSink:
 
     reads_all = True
 
+    @checked
     def __init__(
         self,
         url: str,

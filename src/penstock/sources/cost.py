@@ -8,12 +8,14 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import ConfigurationError
+from penstock.arguments import checked
+from penstock.errors import ArgumentError, ConfigurationError
 from penstock.sources.draws import splitmix64
 
 _MOST_LEVELS = 1_000_000
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class KeyCost:
     """Each key gets one of ``levels`` costs, evenly spread from ``low_ms`` to ``high_ms``.
@@ -36,14 +38,18 @@ class KeyCost:
                 f"KeyCost: costs from low_ms={self.low_ms} to high_ms={self.high_ms}; "
                 "write 0 <= low_ms <= high_ms"
             )
+        object.__setattr__(self, "seed", int(self.seed))
         levels = self.levels
         if isinstance(levels, bool) or not isinstance(levels, int) or levels < 1:
             raise ConfigurationError(f"KeyCost: levels is {levels!r}; write a whole number from 1")
         if levels > _MOST_LEVELS:
             raise ConfigurationError(f"KeyCost: levels is {levels}; write at most {_MOST_LEVELS:,}")
 
+    @checked
     def cost_ms(self, keys: NDArray[np.int64]) -> NDArray[np.float64]:
         """Give the cost of each key, in milliseconds."""
+        if keys.dtype.kind not in "iu":
+            raise ArgumentError(f"the keys of rows are whole numbers, not {keys.dtype}.")
         block, place = np.divmod(keys, self.levels)
         # Every block of keys deals the same shuffled costs, started at a place of its own.
         shift = splitmix64(block.astype(np.uint64), self.seed) % np.uint64(self.levels)

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.arguments import checked
 from penstock.errors import ConfigurationError
 
 _MOST_UNIFORM_KEYS = 2**53  # beyond it a double can't name every key
@@ -27,11 +28,13 @@ class UniformKeys:
     def __post_init__(self) -> None:
         _check_n("UniformKeys", self.n, _MOST_UNIFORM_KEYS)
 
+    @checked
     def draw(self, uniform: NDArray[np.float64]) -> NDArray[np.int64]:
         """Turn numbers in [0, 1) into keys."""
         return (uniform * self.n).astype(np.int64)
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class ZipfKeys:
     """Keys 0 to ``n`` - 1 where key k comes with a probability proportional to 1 / (k + 1)^s.
@@ -59,6 +62,7 @@ class ZipfKeys:
         weights = np.arange(1, self.n + 1, dtype=np.float64) ** -self.s
         return np.asarray(weights / weights.sum())
 
+    @checked
     def draw(self, uniform: NDArray[np.float64]) -> NDArray[np.int64]:
         """Turn numbers in [0, 1) into keys, by the inverse of the cumulative distribution."""
         return np.searchsorted(_cumulative(self), uniform, side="right").astype(np.int64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from penstock.arguments import checked
 from penstock.errors import ConfigurationError
 from penstock.topology.adaptation import Strategy, check_strategy
 from penstock.windows.durations import Duration, seconds
@@ -13,6 +14,7 @@ Scoring = Literal["rates", "attributes", "baseline", "none"]
 _SCORINGS = ("rates", "attributes", "baseline", "none")
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Optimiser:
     """Decides which operators run together, and weighs it again while the query runs.
