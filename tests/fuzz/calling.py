@@ -11,11 +11,17 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
+from hypothesis import Phase
+
 from fuzz.wrong_values import WRONG_VALUES
 from penstock.errors import PenstockError
 
 DEADLINE_SECONDS = 20
-"""How long a call may take; those that work take milliseconds, a hang takes for ever."""
+"""How much of a processor a call may take: those that work take milliseconds."""
+QUICK_PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
+"""Without looking for the smallest example, which takes minutes where each one does."""
+PATIENCE_SECONDS = 600
+"""How long a call may wait for something else, on a machine that is busy."""
 
 
 class Hung(BaseException):
@@ -61,25 +67,31 @@ class Call:
 
 
 @contextmanager
-def within(seconds: int) -> Iterator[None]:
-    """Break off what takes longer."""
+def within(seconds: int = DEADLINE_SECONDS) -> Iterator[None]:
+    """Break off what works longer than that, or waits for ever.
 
-    def hung(_number: int, _frame: FrameType | None) -> None:
-        raise Hung(f"nothing came back within {seconds} s")
+    Of the processor's time, since others may have most of it.
+    """
 
-    before = signal.signal(signal.SIGALRM, hung)
-    signal.alarm(seconds)
+    def hung(number: int, _frame: FrameType | None) -> None:
+        raise Hung(f"nothing came back ({signal.Signals(number).name})")
+
+    before = {each: signal.signal(each, hung) for each in (signal.SIGPROF, signal.SIGALRM)}
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.alarm(PATIENCE_SECONDS)
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def judge(call: Call, wrong: Mapping[str, Any]) -> BaseException | None:
     """Return the error that the person got; fail where it is not one for them."""
     try:
-        with within(DEADLINE_SECONDS), warnings.catch_warnings():
+        with within(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             call.then(call.made(wrong))
     except PenstockError as error:

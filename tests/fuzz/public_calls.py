@@ -130,7 +130,6 @@ def _placements() -> Iterator[tuple[str, Call]]:
     yield "CostAware.model", Call(ps.CostAware().model)
     yield "CostAware.sketch", Call(ps.CostAware().sketch)
     yield "KeyCosts", Call(ps.KeyCosts, {"key": "a"})
-    yield "KeyCosts.timed", Call(ps.KeyCosts("a").timed, {"function": iter})
     cells = sketch().cells(KEYS)
     both = {"keys": KEYS, "costs": AMOUNTS}
     yield "CostSketch", Call(ps.CostSketch)

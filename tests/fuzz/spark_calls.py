@@ -153,6 +153,7 @@ def _of_tables(table: DataFrame) -> Iterator[tuple[str, Call]]:
     best = {"df": table, "delta": 3, "minimize": ["b"]}
     yield "top_dominant", Call(ps.top_dominant, best, values=FEW)
     yield "balance", Call(ps.balance, {"df": table, "k": 2, "cost": "b"}, values=FEW)
+    yield "KeyCosts.timed", Call(ps.KeyCosts("a").timed, {"function": iter}, values=FEW)
     learn = {"df": table, "seconds": "b"}
     yield "KeyCosts.learn", Call(ps.KeyCosts("a").learn, learn, values=FEW)
 

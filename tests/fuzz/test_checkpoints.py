@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from fuzz.calling import within
+from fuzz.calling import QUICK_PHASES, within
 from fuzz.mutations import ODD, damaged, mutated, twice_each_key
 from penstock.cli import app
 from penstock.engine.checkpoint import open_checkpoint
@@ -35,7 +35,7 @@ SPLIT: dict[str, Any] = json.loads(
 
 def inspected(checkpoint: Path) -> None:
     """Let ``penstock inspect`` look at it; fail where it does more than tell what is wrong."""
-    with within(60):
+    with within():
         result = CliRunner().invoke(app, ["inspect", str(checkpoint), "--json"])
     assert result.exit_code in (0, 2), (result.output, result.exception)
     if result.stdout.strip():
@@ -83,7 +83,7 @@ def test_a_file_that_is_damaged(reader: Any, text: bytes) -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=15, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, suppress_health_check=list(HealthCheck), phases=QUICK_PHASES)
 def test_inspecting_what_is_wrong(scratch: Path, data: st.DataObject) -> None:
     (scratch / "query.json").write_text(json.dumps(data.draw(mutated(QUERY))))
     (scratch / "commits" / RECORD.name).write_text(json.dumps(data.draw(mutated(DOCUMENT))))

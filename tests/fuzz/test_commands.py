@@ -13,13 +13,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-from fuzz.calling import within
+from fuzz.calling import QUICK_PHASES, within
 from penstock.cli import app
 from replay.loads import as_lines, burst
 
 ROOT: Any = typer.main.get_command(app)
 JOURNAL = Path(__file__).parents[1] / "journal" / "schema-1.jsonl"
-DEADLINE_SECONDS = 120
 BAD_TEXTS = (
     "",
     " ",
@@ -104,7 +103,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def invoked(command: str, arguments: list[str]) -> Result:
-    with within(DEADLINE_SECONDS):
+    with within():
         return CliRunner().invoke(app, [command, *arguments])
 
 
@@ -149,7 +148,7 @@ def mistakes(draw: st.DrawFn) -> tuple[str, list[str]]:
 
 
 @given(mistake=mistakes())
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck), phases=QUICK_PHASES)
 @example(mistake=("report", ["loop"]))
 @example(mistake=("inspect", ["loop"]))
 @example(mistake=("inspect", ["x" * 5_000]))

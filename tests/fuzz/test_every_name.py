@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -117,12 +116,15 @@ def test_every_public_name_is_fuzzed_or_said_why_not(fuzzed: set[str]) -> None:
     assert left <= fuzzed, sorted(left - fuzzed)
 
 
-def test_no_name_is_left_out_that_is_gone() -> None:
+def is_there(name: str) -> bool:
+    """Whether a name that is written here is still one of Penstock's."""
+    first, *rest = name.split(".")
+    found: Any = penstock.testing if first == "testing" else getattr(catalogue, first, None)
+    for each in rest:
+        found = getattr(found, each, None)
+    return found is not None
+
+
+def test_no_name_is_left_out_that_is_gone(fuzzed: set[str]) -> None:
     said = MADE_BY_US | WRITTEN_BY_USERS | CALLED_BY_THE_ENGINE | OF_A_RUNNING_QUERY | ELSEWHERE
-    assert said <= set(public_names()), sorted(said - set(public_names()))
-
-
-def test_no_call_is_of_a_name_that_is_gone(fuzzed: set[str], tmp_path: Path) -> None:
-    assert fuzzed - set(public_names()) <= {"RoundRobin", "sinks.memory", "CostAware.sketch"} | {
-        "sources.NoDelay"
-    }
+    assert [name for name in sorted(said | fuzzed) if not is_there(name)] == []

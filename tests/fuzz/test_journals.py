@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from fuzz.calling import within
+from fuzz.calling import QUICK_PHASES, within
 from fuzz.mutations import ODD, damaged, mutated, nested, twice_each_key
 from penstock.cli import app
 from penstock.dashboard.watched import WatchedJournal
@@ -36,12 +36,12 @@ COMMANDS = (
 
 def readers(journal: Path) -> None:
     """Let all that reads journals read one; fail where one does more than refuse it."""
-    with within(60):
+    with within():
         for look in (_events, _dashboard, _metrics):
             with suppress(PenstockError):
                 look(journal)
     for command, *options in COMMANDS:
-        with within(60):
+        with within():
             result = CliRunner().invoke(app, [command, str(journal), *options])
         assert result.exit_code in (0, 2), (command, result.output, result.exception)
         if result.exit_code == 0:
@@ -73,7 +73,7 @@ def _metrics(journal: Path) -> None:
 def writes_on(journal: Path) -> None:
     """Let a query go on with the journal: whatever is in it, its own events must get there."""
     with JournalWriter(journal) as writer:
-        writer.write(FaultSeen("test", "it goes on"))
+        writer.write(FaultSeen(None, "test", "it goes on"))
     assert b"it goes on" in b"".join(
         each.read_bytes() for each in journal.glob("journal-*.jsonl") if each.is_file()
     )
@@ -93,7 +93,7 @@ def as_lines(events: list[Any]) -> bytes:
 
 
 @given(st.data())
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck), phases=QUICK_PHASES)
 def test_events_of_which_something_is_wrong(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
@@ -105,7 +105,7 @@ def test_events_of_which_something_is_wrong(
 
 
 @given(content=damaged(SAMPLE.read_bytes()))
-@settings(max_examples=12, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck), phases=QUICK_PHASES)
 @example(content=b"[" * 100_000 + b"\n")
 @example(content=b'{"v":1,"seq":1e999,"at":1,"kind":"BatchSkipped","batch_id":1}\n')
 @example(content=b'{"v":1,"seq":1,"at":1e999,"kind":"BatchSkipped","batch_id":1}\n')
@@ -137,11 +137,11 @@ def test_what_is_no_file_in_the_place_of_one(tmp_path: Path) -> None:
     (journal / "journal-00000003.jsonl").symlink_to("gone")
     readers(journal)
     with JournalWriter(journal) as writer:
-        writer.write(FaultSeen("test", "it goes on"))
+        writer.write(FaultSeen(None, "test", "it goes on"))
 
 
 @given(content=st.binary(max_size=60) | damaged(b'{"v":1,"paused":false,"by":"me","at":1.0}'))
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck), phases=QUICK_PHASES)
 @example(content=b'{"v":1e999}')
 @example(content=b"[" * 4_000)
 def test_a_control_that_is_none(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from fuzz.calling import within
+from fuzz.calling import QUICK_PHASES, within
 from fuzz.mutations import damaged, mutated
 from penstock.errors import PenstockError
 from penstock.simulation.micro_batch import MicroBatch
@@ -51,7 +51,7 @@ YAMLS = (
 
 def tried(path: Path) -> None:
     """Read a topology and, where that can be, run it on a small load."""
-    with within(60), suppress(PenstockError):
+    with within(), suppress(PenstockError):
         shape = read_topology(path)
         repr(shape)
         if len(shape.operators) < 20:
@@ -59,7 +59,7 @@ def tried(path: Path) -> None:
 
 
 @given(data=st.data(), name=st.sampled_from(sorted(TEXTS)))
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck), phases=QUICK_PHASES)
 def test_a_topology_of_which_something_is_wrong(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, name: str
 ) -> None:
@@ -77,7 +77,7 @@ def test_a_topology_that_is_none(tmp_path: Path, text: str) -> None:
 
 
 @given(content=damaged(TEXTS["tweets"].encode()))
-@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, suppress_health_check=list(HealthCheck), phases=QUICK_PHASES)
 def test_a_topology_that_is_damaged(
     tmp_path_factory: pytest.TempPathFactory, content: bytes
 ) -> None:
@@ -94,7 +94,7 @@ def test_a_topology_that_is_damaged(
         max_size=12,
     ).map(lambda cells: ",".join(cells).replace(",", "\n", 2).encode())
 )
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck), phases=QUICK_PHASES)
 @example(content=b'0,"1\n1,2\n')
 @example(content=b"0,1\n0,2\n")
 @example(content=b"0,1\n1e300,2\n")
@@ -105,7 +105,7 @@ def test_a_topology_that_is_damaged(
 def test_a_trace_that_is_damaged(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.mktemp("trace") / "mine.csv"
     path.write_bytes(content)
-    with within(60), suppress(PenstockError):
+    with within(), suppress(PenstockError):
         read_trace(path).encode()
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import errno
 import fcntl
 import logging
-import stat
 import threading
 import time
 from collections.abc import Callable
@@ -16,10 +14,10 @@ from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
 
-from penstock.arguments import shown
-from penstock.errors import ConfigurationError, first_line
+from penstock.errors import ConfigurationError
 from penstock.journal.events import FaultSeen, KnownEvent, UnknownEvent
 from penstock.journal.lines import Event, to_json
+from penstock.journal.location import refuse_impossible
 from penstock.journal.segments import SegmentAppender, last_seq, open_for_append
 from penstock.journal.topology_events import TopologyPlanned
 
@@ -201,31 +199,13 @@ def _require_positive(**settings: int) -> None:
             raise ConfigurationError(f"journal: {name} is {value}; write 1 or more.")
 
 
-def _refuse_impossible(directory: Path) -> None:
-    """Refuse what will be no directory whatever the disk does later."""
-    try:
-        is_file = not stat.S_ISDIR(directory.stat().st_mode)
-    except (OSError, ValueError) as error:
-        # A null in the name, or a letter that no file system knows, is a ValueError.
-        if isinstance(error, OSError) and error.errno not in (errno.ENAMETOOLONG, errno.ELOOP):
-            return
-        why = getattr(error, "strerror", None) or first_line(error)
-        raise ConfigurationError(
-            f"journal: {shown(str(directory))} can't be a directory ({why}). Name another."
-        ) from None
-    if is_file:
-        raise ConfigurationError(
-            f"journal: {directory} is a file. Name a directory; it will be made if there is none."
-        )
-
-
 def _take_directory(directory: Path) -> FileIO | None:
     """Make the directory and lock it until the process ends; None where it can't be locked now.
 
     A journal that can't be written yet must not keep a query from starting, so only what is surely
     a mistake is refused.
     """
-    _refuse_impossible(directory)
+    refuse_impossible(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         lock_file = FileIO(directory / "journal.lock", "a")

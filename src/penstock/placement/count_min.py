@@ -154,6 +154,8 @@ def sketch_sizes(epsilon: float, delta: float) -> tuple[int, int]:
 
 def settings_from_json(document: Mapping[str, Any]) -> tuple[float, float, int]:
     """Return epsilon, delta and seed of a sketch that was written to JSON."""
+    if not isinstance(document, Mapping):
+        raise TypeError(f"a sketch is {shown(document)}")
     epsilon, delta, seed = document["epsilon"], document["delta"], document["seed"]
     if type(seed) is not int or not {type(epsilon), type(delta)} <= {int, float}:
         raise TypeError("epsilon and delta of a sketch are numbers, its seed is a whole number")
