@@ -11,6 +11,7 @@ import functools
 import inspect
 import numbers
 from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -106,17 +107,30 @@ def shown(value: object) -> str:
     return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 4]}...{text[-1]}"
 
 
+def is_finite(value: object) -> bool:
+    """Whether a value is a number, and one that a float can hold.
+
+    >>> is_finite(3), is_finite(True), is_finite("3"), is_finite(float("nan")), is_finite(10**400)
+    (True, False, False, False, False)
+    """
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return isfinite(value)
+    except OverflowError:
+        return False
+
+
 def _fits(value: Any, wanted: Any) -> bool:
     origin = get_origin(wanted)
     if origin in (Union, UnionType):
         return any(_fits(value, each) for each in get_args(wanted))
     if origin is Literal:
         return isinstance(value, str) and value in get_args(wanted)
-    if origin is tuple:
-        return isinstance(value, str | tuple | list) and _all_fit(value, get_args(wanted)[:1])
-    if origin in (Sequence, list):
+    if origin in (Sequence, list, tuple):
         # One text is a sequence of letters to Python; functions say what to write instead.
-        return isinstance(value, str | tuple | list) and _all_fit(value, get_args(wanted))
+        is_one = isinstance(value, Sequence | np.ndarray) and not isinstance(value, bytes)
+        return is_one and _all_fit(value, get_args(wanted)[:1])
     if origin is Mapping or origin is dict:
         return isinstance(value, Mapping) and _all_fit(value, get_args(wanted)[:1])
     if wanted is Callable or origin is Callable or origin is _ABSTRACT_CALLABLE:

@@ -12,6 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 HERE = Path(__file__).resolve().parent
@@ -31,6 +33,7 @@ def make(spark: SparkSession, directory: Path) -> None:
         expected = run_until(spark, Path(scratch) / "undisturbed")
         found = run_until(spark, Path(scratch) / "checkpoint", "windows", BREAKS_OFF_AT)
         shutil.copytree(Path(scratch) / "checkpoint", directory / "checkpoint", ignore=LEFT_OUT)
+        neutralise(directory / "checkpoint", scratch)
     first = {
         name: {batch: rows for batch, rows in batches.items() if int(batch) < BREAKS_OFF_AT}
         for name, batches in found.items()
@@ -40,6 +43,17 @@ def make(spark: SparkSession, directory: Path) -> None:
     journal = directory / "checkpoint" / "journal"
     text = "".join(each.read_text() for each in sorted(journal.glob("*.jsonl")))
     (directory / "journal.jsonl").write_text(text)
+
+
+def neutralise(checkpoint: Path, scratch: str) -> None:
+    """Take out the places of this machine: the journal names one, and tracebacks do."""
+    for journal in (checkpoint / "journal").glob("*.jsonl"):
+        journal.write_text(journal.read_text().replace(scratch, "/sample"))
+    for file in (checkpoint / "dead_letters").rglob("*.parquet"):
+        letters = pq.read_table(file)
+        left_out = pa.array(["left out"] * len(letters), pa.string())
+        column = letters.column_names.index("traceback")
+        pq.write_table(letters.set_column(column, "traceback", left_out), file)
 
 
 def main() -> None:

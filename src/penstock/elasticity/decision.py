@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from operator import index
 from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
-from penstock.arguments import checked, shown
+from penstock.arguments import shown
 from penstock.elasticity.observation import Observation
 from penstock.errors import ConfigurationError
 
 
-@checked
 @dataclass(frozen=True, slots=True)
 class Decision:
     """How many slots there should be, and how many tasks each component gets.
@@ -45,6 +44,12 @@ tasks are whole numbers, 1 or more.
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "slots", _whole(self.slots, "slots"))
+        for each in ("tasks", "expected_rows", "low_rows", "high_rows"):
+            if not isinstance(getattr(self, each), Mapping):
+                raise ConfigurationError(
+                    f"Decision({each}={shown(getattr(self, each))}) can't be carried out. Write a "
+                    "dict by operator."
+                )
         tasks = {str(name): _whole(n, f"tasks of '{name}'") for name, n in self.tasks.items()}
         object.__setattr__(self, "tasks", tasks)
         for each in ("expected_rows", "low_rows", "high_rows"):

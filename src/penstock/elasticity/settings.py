@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from math import inf, isfinite
+from math import inf
 
-from penstock.arguments import shown
+from penstock.arguments import is_finite, shown
 from penstock.errors import ConfigurationError
 from penstock.windows.durations import Duration, seconds
 
@@ -40,8 +40,7 @@ def number(
     penstock.errors.ConfigurationError: AutoScalePlus(beta=1.5) can't work. Write a number above \
 0, up to 1.
     """
-    fine = isinstance(value, int | float) and not isinstance(value, bool) and _is_finite(value)
-    if not fine or not above < value <= up_to or not value < below:  # type: ignore[operator]
+    if not is_finite(value) or not above < value <= up_to or not value < below:  # type: ignore[operator]
         limits = [f"above {above:g}"]
         limits += [f"up to {up_to:g}"] if up_to < inf else []
         limits += [f"below {below:g}"] if below < inf else []
@@ -82,10 +81,3 @@ def one_of(owner: str, name: str, value: object, choices: tuple[str, ...]) -> st
         written = " or ".join(repr(choice) for choice in choices)
         raise ConfigurationError(f"{owner}({name}={shown(value)}) can't work. Write {written}.")
     return str(value)
-
-
-def _is_finite(value: float) -> bool:
-    try:
-        return isfinite(value)
-    except OverflowError:  # a whole number that no float can hold
-        return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from penstock.arguments import checked
 from penstock.errors import ConfigurationError
 from penstock.topology.adaptation import Strategy, check_strategy
 from penstock.windows.durations import Duration, seconds
@@ -14,7 +13,6 @@ Scoring = Literal["rates", "attributes", "baseline", "none"]
 _SCORINGS = ("rates", "attributes", "baseline", "none")
 
 
-@checked
 @dataclass(frozen=True, slots=True)
 class Optimiser:
     """Decides which operators run together, and weighs it again while the query runs.
@@ -40,7 +38,7 @@ class Optimiser:
     strategy: Strategy | None = None
 
     def __post_init__(self) -> None:
-        if self.score not in _SCORINGS:
+        if not isinstance(self.score, str) or self.score not in _SCORINGS:
             raise ConfigurationError(
                 f"Optimiser(score={self.score!r}) is unknown. Write one of {_said(_SCORINGS)}."
             )

@@ -20,7 +20,6 @@ STEP_WEIGHT = 0.1
 STEPS_AHEAD = 5
 
 
-@checked
 @dataclass(frozen=True, slots=True)
 class KSlack:
     """Trails the newest event time by K, which grows to the largest delay seen.
