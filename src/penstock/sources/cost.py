@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.arguments import checked
+from penstock.arguments import checked, is_finite
 from penstock.errors import ArgumentError, ConfigurationError
 from penstock.sources.draws import splitmix64
 
 _MOST_LEVELS = 1_000_000
 
 
-@checked
 @dataclass(frozen=True, slots=True)
 class KeyCost:
     """Each key gets one of ``levels`` costs, evenly spread from ``low_ms`` to ``high_ms``.
@@ -33,11 +33,14 @@ class KeyCost:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.low_ms <= self.high_ms < float("inf"):
+        are_numbers = is_finite(self.low_ms) and is_finite(self.high_ms)
+        if not are_numbers or not 0 <= self.low_ms <= self.high_ms:
             raise ConfigurationError(
                 f"KeyCost: costs from low_ms={self.low_ms} to high_ms={self.high_ms}; "
                 "write 0 <= low_ms <= high_ms"
             )
+        if isinstance(self.seed, bool) or not isinstance(self.seed, Integral):
+            raise ConfigurationError(f"KeyCost: seed is {self.seed!r}; write a whole number")
         object.__setattr__(self, "seed", int(self.seed))
         levels = self.levels
         if isinstance(levels, bool) or not isinstance(levels, int) or levels < 1:

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.arguments import checked
+from penstock.arguments import checked, is_finite
 from penstock.errors import ConfigurationError
 
 _MOST_UNIFORM_KEYS = 2**53  # beyond it a double can't name every key
@@ -34,7 +34,6 @@ class UniformKeys:
         return (uniform * self.n).astype(np.int64)
 
 
-@checked
 @dataclass(frozen=True, slots=True)
 class ZipfKeys:
     """Keys 0 to ``n`` - 1 where key k comes with a probability proportional to 1 / (k + 1)^s.
@@ -52,7 +51,7 @@ class ZipfKeys:
 
     def __post_init__(self) -> None:
         _check_n("ZipfKeys", self.n, _MOST_ZIPF_KEYS)
-        if not (np.isfinite(self.s) and self.s >= 0):
+        if not (is_finite(self.s) and self.s >= 0):
             raise ConfigurationError(
                 f"ZipfKeys: the exponent s is {self.s}; write a number of 0 or more, such as 1.0"
             )
