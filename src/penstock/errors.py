@@ -37,6 +37,10 @@ class ConfigurationError(PenstockError):
     """A setting, path or session that cannot work, with what to set instead."""
 
 
+class ArgumentError(ConfigurationError, ValueError):
+    """An argument that a function can't use; a ValueError too, as Python calls it."""
+
+
 class SinkError(PenstockError):
     """A sink refused or failed to take a batch."""
 
@@ -56,7 +60,7 @@ class QueryError(PenstockError):
     """
 
     def __init__(self, message: str, report: str = "") -> None:
-        self.report = report
+        self.report = redacted(report)
         super().__init__(message)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import typer
 
+from penstock.arguments import shown
 from penstock.cli.command_line import ExampleGroup
 from penstock.cli.completion_script import gave_completion
 from penstock.cli.saying import say
@@ -48,12 +49,7 @@ class Commands(ExampleGroup):
         except Exception as error:
             if os.environ.get(SHOW_TRACEBACK):
                 raise
-            told = redacted(first_line(error))
-            _complain(
-                f"unexpected {type(error).__name__}: {told}. This is a bug in "
-                f"Penstock: please report it with what {SHOW_TRACEBACK}=1 shows."
-            )
-            code = BUG
+            code = _tell_unforeseen(error)
         if code == BROKEN_OFF:
             _complain("broken off")
         sys.exit(code if isinstance(code, int) else 0)
@@ -76,6 +72,21 @@ def sentence(error: PenstockError) -> str:
 def _last_place(user_traceback: str) -> str:
     places = re.findall(r'File "([^"]+)", line (\d+)', user_traceback)
     return " ({} line {})".format(*places[-1]) if places else ""
+
+
+def _tell_unforeseen(error: Exception) -> int:
+    """Tell what no part of Penstock has foreseen, and return the exit code."""
+    if isinstance(error, OSError) and error.filename is not None:
+        _complain(
+            f"{shown(str(error.filename))} can't be used: {error.strerror}. Name another file or "
+            "directory, or mend that."
+        )
+        return WRONG
+    _complain(
+        f"unexpected {type(error).__name__}: {redacted(first_line(error))}. This is a bug in "
+        f"Penstock: please report it with what {SHOW_TRACEBACK}=1 shows."
+    )
+    return BUG
 
 
 def _usage(error: Any) -> str:

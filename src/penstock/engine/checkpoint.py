@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from penstock.engine.checkpoint_lock import CheckpointLock
 from penstock.engine.commit_log import CommitLog
-from penstock.engine.documents import parse_document, sealed
+from penstock.engine.documents import NOT_AS_WRITTEN, parse_document, sealed
 from penstock.engine.spark_log import SparkLog
 from penstock.errors import CheckpointError
 from penstock.topology.compatibility import Fingerprint, breaking_changes
@@ -67,7 +67,7 @@ def _open(files: HadoopFiles, path: str, now: Fingerprint, lock: CheckpointLock)
     try:
         query_id = _checked_id(document["query_id"])
         before = Fingerprint.from_json(document["fingerprint"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except NOT_AS_WRITTEN as error:
         raise CheckpointError(
             f"'{identity}' has a field missing or wrong ({error!r:.300}). Put it back from a copy, "
             "or start with a new checkpoint directory."

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from penstock.arguments import shown
 from penstock.elasticity.decision import Decision
-from penstock.engine.documents import WAY_OUT, parse_document, sealed
+from penstock.engine.documents import NOT_AS_WRITTEN, WAY_OUT, parse_document, sealed
 from penstock.engine.keyed_state import KeyedState
 from penstock.engine.window_state import WindowState
 from penstock.errors import CheckpointError, ConfigurationError
@@ -120,10 +121,7 @@ class CommitRecord:
                 offsets=document.get("offsets"),
                 is_split=document.get("is_split") is True,
             )
-        except (
-            *(KeyError, TypeError, ValueError, AttributeError),
-            *(OverflowError, ConfigurationError),
-        ) as error:
+        except (*NOT_AS_WRITTEN, ConfigurationError) as error:
             raise CheckpointError(
                 f"'{file}' is a commit record with a field missing or wrong ({error!r:.300}). "
                 f"{WAY_OUT}"

@@ -12,12 +12,15 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
+from penstock.arguments import shown
 from penstock.errors import CheckpointError
 
 WAY_OUT = (
     "If a copy of the checkpoint exists, put the file back from it; otherwise start with a new "
     "checkpoint directory: the query then reads its sources from the beginning."
 )
+NOT_AS_WRITTEN = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+"""What reading a field raises that is missing, of another type, or beyond what can be."""
 _SEAL = re.compile(r',"checksum":"([0-9a-f]{8})"\}\s*\Z')
 
 
@@ -47,15 +50,27 @@ def parse_document(text: str, file: str, form: str, version: int) -> dict[str, A
     if not isinstance(document, dict) or document.get("format") != form:
         raise CheckpointError(f"'{file}' was not written by Penstock ({form} expected). {WAY_OUT}")
     found = document.get("version")
-    if found not in (version, version - 1):
-        raise CheckpointError(
-            f"'{file}' has version {found!r} and this Penstock reads version {version}. Run the "
-            "query with the Penstock that wrote it, or a newer one."
-        )
+    _check_version(found, file, version)
     if (found == version) != (seal is not None):
         raise _unsealed(file)
     document.pop("checksum", None)
     return document
+
+
+def _check_version(found: Any, file: str, version: int) -> None:
+    if type(found) is not int:
+        raise CheckpointError(f"'{file}' has the version {shown(found)}, which is none. {WAY_OUT}")
+    if found > version:
+        raise CheckpointError(
+            f"'{file}' has version {found} and this Penstock reads version {version}: a newer "
+            "Penstock wrote it. Install that one (pip install --upgrade penstock), or start with "
+            "a copy of the checkpoint from before the upgrade."
+        )
+    if found < version - 1:
+        raise CheckpointError(
+            f"'{file}' has version {found} and this Penstock reads version {version} and the one "
+            "before: it is from before the first release. Start with a new checkpoint directory."
+        )
 
 
 def _checksum(text: str) -> str:

@@ -10,6 +10,7 @@ from weakref import WeakSet
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from penstock.arguments import checked
 from penstock.engine.cluster_settings import ClusterSettings
 from penstock.engine.cluster_view import ClusterView
 from penstock.engine.executor_care import ExecutorCare
@@ -53,6 +54,7 @@ numbers of slots, 1 or more, and min is not above max.
 
     """
 
+    @checked
     def __init__(
         self,
         *,

@@ -64,7 +64,7 @@ def all_files(directory: Path) -> Iterator[tuple[Path, int]]:
             file = Path(folder) / name
             try:
                 found = file.stat()
-            except FileNotFoundError:
+            except OSError:  # gone, or a link that leads round in a circle
                 continue
             if stat.S_ISREG(found.st_mode):  # a pipe would keep a reader waiting for ever
                 yield file, found.st_size

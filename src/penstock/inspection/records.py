@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 
 from penstock.engine.checkpoint import FORMAT as QUERY_FORMAT
 from penstock.engine.checkpoint import VERSION as QUERY_VERSION
 from penstock.engine.commit_log import CommitRecord
-from penstock.engine.documents import parse_document
+from penstock.engine.documents import NOT_AS_WRITTEN, parse_document
 from penstock.errors import CheckpointError, ConfigurationError
 from penstock.inspection.holding import Problem
 from penstock.topology.compatibility import Fingerprint
@@ -39,7 +39,7 @@ def read_identity(path: Path) -> Identity:
         return Identity(problems=(Problem(f"{file} is missing", _COPY),))
     except CheckpointError as error:
         return Identity(problems=(_told(error),))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, *NOT_AS_WRITTEN) as error:
         why = f"no {error}" if isinstance(error, KeyError) else str(error)
         return Identity(problems=(Problem(f"{file} can't be read ({why})", _COPY),))
 
@@ -127,16 +127,14 @@ def note_unread(commits: Commits) -> list[Problem]:
 
 def _gaps(files: list[Path]) -> list[Problem]:
     numbers = [int(file.stem) for file in files]
-    missing = numbers[-1] - numbers[0] + 1 - len(numbers)
-    if not missing:
+    # Two names may be far apart, so that nothing here goes through all that lie between them.
+    gaps = [range(one + 1, next_one) for one, next_one in pairwise(numbers) if next_one > one + 1]
+    if not gaps:
         return []
-    # Counted, and only the first looked for: names of files may be as far apart as they like.
-    there = set(numbers)
-    first = islice((n for n in range(numbers[0], numbers[-1]) if n not in there), 5)
-    shown = ", ".join(map(str, first))
+    shown = ", ".join(map(str, islice(chain.from_iterable(gaps), 5)))
     return [
         Problem(
-            f"the records of {missing} micro-batches are missing, such as {shown}",
+            f"the records of {sum(map(len, gaps))} micro-batches are missing, such as {shown}",
             "Only the newest is needed to go on; find out who deleted the others.",
         )
     ]

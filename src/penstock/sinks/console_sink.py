@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from penstock.arguments import checked
 from penstock.errors import ConfigurationError
 from penstock.terminal import plain
 
@@ -20,6 +21,7 @@ class ConsoleSink:
 
     reads_all = True
 
+    @checked
     def __init__(self, rows: int, truncate: int | None, console: Console | None = None) -> None:
         if rows < 1:
             raise ConfigurationError(f"console(rows={rows}) shows nothing. Set rows to 1 or more")

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.arguments import checked
 from penstock.errors import ConfigurationError, SinkError
 from penstock.sinks.filesystem import HadoopFiles
 
@@ -27,6 +28,7 @@ class FileSink:
 
     reads_all = True
 
+    @checked
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -155,6 +157,12 @@ class FileSink:
                 f"or delete this one, or start the query with the checkpoint that it was written "
                 f"with"
             )
+        if owner.get("version") != _OWNER_VERSION:
+            raise SinkError(
+                f"{self.describe()} was written with version {owner.get('version')!r} of its "
+                f"layout, as '{record}' says, and this Penstock writes version {_OWNER_VERSION}. "
+                f"Use the Penstock that wrote it, or a newer one, or write to another directory"
+            )
         if owner != claim:
             raise SinkError(
                 f"{self.describe()} holds {owner.get('format')} files with "
@@ -172,8 +180,6 @@ class FileSink:
             raise self._damaged_owner(record, str(error), claim) from error
         if not isinstance(owner, dict) or owner.keys() != claim.keys():
             raise self._damaged_owner(record, "other fields are expected", claim)
-        if owner["version"] != claim["version"]:
-            raise self._damaged_owner(record, f"its version is {owner['version']!r}", claim)
         return owner
 
     def _damaged_owner(self, record: str, why: str, claim: Mapping[str, object]) -> SinkError:

@@ -9,7 +9,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from penstock.errors import ConfigurationError
+from penstock.errors import ConfigurationError, first_line
 
 _STATUS = re.compile(r"path=[^;]*?([^/;]+); isDirectory=false; length=(\d+)")
 _SCHEME_AND_AUTHORITY = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
@@ -60,11 +60,17 @@ class HadoopFiles:
         # Asked first: an exception from the JVM costs a hundred times as much as a question.
         if not system.exists(file):
             return None
-        stream = system.open(file)
         try:
-            return str(self._text_of(stream, "UTF-8"))
-        finally:
-            stream.close()
+            stream = system.open(file)
+            try:
+                return str(self._text_of(stream, "UTF-8"))
+            finally:
+                stream.close()
+        except Py4JJavaError as error:
+            raise ConfigurationError(
+                f"'{path}' can't be read ({first_line(error.java_exception.getMessage())}). Give "
+                "yourself the right to read it, or put the file back from a copy."
+            ) from error
 
     def list(self, path: str) -> list[str]:
         """Names of the files and directories inside a directory, sorted; empty if it is missing."""

@@ -12,6 +12,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from penstock.arguments import checked
 from penstock.errors import ConfigurationError, PenstockError, SinkError
 from penstock.patience import Patience
 from penstock.secrets import keep_secret, keep_secrets_of, names_a_secret
@@ -46,6 +47,7 @@ class JdbcSink:
     the batch again; with ``retries`` its rows are therefore kept while they are written.
     """
 
+    @checked
     def __init__(
         self,
         url: str,

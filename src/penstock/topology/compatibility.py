@@ -41,15 +41,14 @@ class Fingerprint:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Fingerprint:
-        """Read what ``to_json`` wrote; what it can't have written is a TypeError or KeyError."""
-        states = {
-            str(name): {str(what): str(is_now) for what, is_now in state.items()}
-            for name, state in data["states"].items()
-        }
-        times = {
-            str(name): None if time is None else str(time) for name, time in data["times"].items()
-        }
-        return cls(tuple(str(name) for name in data["sources"]), times, states)
+        """Read what ``to_json`` wrote."""
+        states = {name: dict(state) for name, state in data["states"].items()}
+        sources, times = tuple(data["sources"]), dict(data["times"].items())
+        if not all(isinstance(name, str) for name in sources):
+            raise TypeError(f"the sources are {data['sources']!r}")
+        if not all(time is None or isinstance(time, str) for time in times.values()):
+            raise TypeError(f"the time columns are {data['times']!r}")
+        return cls(sources, times, states)
 
 
 def breaking_changes(before: Fingerprint, now: Fingerprint) -> tuple[str, ...]:
