@@ -162,10 +162,11 @@ def _is_a(value: Any, kind: Any) -> bool:
 
 
 def _is_number(value: Any, kind: type) -> bool:
-    if not isinstance(value, kind) or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, kind):
         return False
+    number: Any = value
     try:  # a whole number may have more digits than anything can count
-        float(value)
+        float(number)
     except (OverflowError, TypeError, ValueError):
         return False
     return True

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from penstock.arguments import shown
 from penstock.elasticity.decision import Decision
 from penstock.engine.documents import NOT_AS_WRITTEN, WAY_OUT, parse_document, sealed
 from penstock.engine.keyed_state import KeyedState
@@ -132,7 +131,7 @@ def _typed(document: Mapping[str, Any], name: str, kind: type) -> Any:
     value = document[name]
     if type(value) is not kind:
         raise TypeError(f"{name} is {value!r:.80}")
-    return in_64_bits(int(value)) if kind is int else value
+    return in_64_bits(document[name]) if kind is int else value
 
 
 def _operator(name: str) -> str:
