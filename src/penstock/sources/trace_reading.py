@@ -107,11 +107,18 @@ def _split_lines(path: Path) -> list[_Line]:
     separator = next((mark for mark in ",;\t" if mark in numbered[0][1]), None)
     if separator is None:
         return [_Line(place, line.split()) for place, line in numbered]
-    rows = csv.reader((line for _, line in numbered), delimiter=separator)
-    return [
-        _Line(place, [field.strip() for field in row])
-        for (place, _), row in zip(numbered, rows, strict=True)
-    ]
+    return [_Line(place, _cells(place, line, separator)) for place, line in numbered]
+
+
+def _cells(place: str, line: str, separator: str) -> list[str]:
+    try:
+        # One line at a time: a quotation mark without its other half would take in those below.
+        (cells,) = csv.reader([line], delimiter=separator, strict=True)
+    except (csv.Error, ValueError) as error:
+        raise ConfigurationError(
+            f"{place} can't be read ({error}); write numbers, without quotation marks"
+        ) from None
+    return [cell.strip() for cell in cells]
 
 
 def _column_of_rate(path: Path, rate_column: str | None, header: _Line | None, width: int) -> int:
