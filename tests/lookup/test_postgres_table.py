@@ -38,7 +38,8 @@ def running() -> Iterator[PostgresServer]:
 @pytest.fixture
 def server(running: PostgresServer) -> PostgresServer:
     running.sql(
-        "DROP TABLE IF EXISTS cities CASCADE; CREATE TABLE cities (code int PRIMARY KEY, city text);"
+        "DROP TABLE IF EXISTS cities CASCADE;"
+        "CREATE TABLE cities (code int PRIMARY KEY, city text);"
         f"INSERT INTO cities SELECT n, 'city ' || n FROM generate_series(1, {CITIES}) AS n"
     )
     return running
