@@ -18,8 +18,10 @@ PLACES = (
     "benchmarks/*.py",
     "src/penstock/**/*.py",
     "src/penstock/**/*.yaml",
-    "deploy/**/*.*",
     "deploy/Dockerfile",
+    "deploy/*.py",
+    "deploy/*/*.yaml",
+    "deploy/*/*.sh",
 )
 LEAVES_DOCS = re.compile(r"(\]\((?:\.\./)*)\.\./((?:tests|examples|benchmarks|src|deploy)/)")
 

@@ -7,6 +7,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as DataFrameOf
 
+from penstock.engine.session import spark_version
+
 
 class LocalGroups:
     """Hands rows over in a form in which Spark sees no need to move them for a ``groupBy``.
@@ -26,6 +28,8 @@ class LocalGroups:
         execution = jvm.org.apache.spark.sql.execution
         physical = jvm.org.apache.spark.sql.catalyst.plans.physical
         self._relation_of = execution.LogicalRDD
+        # Spark 4.3 asks for one thing more than 4.2.
+        self._last = () if spark_version().startswith("4.2.") else (False,)
         self._partitioning_of = physical.HashPartitioning
         self._sequence = jvm.PythonUtils.toSeq
         self._nothing = jvm.scala.Option.empty()
@@ -53,6 +57,6 @@ class LocalGroups:
             self._java,
             self._nothing,
             self._nothing,
-            False,
+            *self._last,
         )
         return DataFrameOf(self._rows_of(self._java, relation), self._session)
