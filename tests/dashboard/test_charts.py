@@ -69,6 +69,9 @@ def test_a_chart_without_any_value_says_so_instead_of_drawing_axes() -> None:
     drawn = lines([Line("a", [1.0], [nan])], "rows", nothing="Nobody knows.")
     assert drawn["title"]["text"] == "Nobody knows."
     assert "xAxis" not in drawn
+    # On a phone they take two lines, which are not to lie on each other.
+    style = drawn["title"]["textStyle"]
+    assert style["lineHeight"] > style["fontSize"]
     assert lines([], "rows")["title"]["text"]
 
 

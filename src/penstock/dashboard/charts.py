@@ -227,7 +227,9 @@ def _data(x: Values, y: Values, is_time: bool) -> list[list[float | None]]:
 
 def _words_only(words: str) -> dict[str, Any]:
     """Say something where a chart would be: axes without a curve look like a mistake."""
-    style = {"color": SOFT, "fontSize": 13, "fontWeight": "normal", "width": 280}
+    style = {
+        "color": SOFT, "fontSize": 13, "lineHeight": 19, "fontWeight": "normal", "width": 280
+    }  # fmt: skip
     return {
         "animation": False,
         "aria": {"enabled": True},

@@ -31,7 +31,7 @@ def key_group_map(owners: Sequence[int]) -> dict[str, Any]:
                 "name": "task",
                 "type": "heatmap",
                 "data": [[n % columns, n // columns, owner] for n, owner in enumerate(owners)],
-                "itemStyle": {"borderColor": "rgba(128,128,128,0.35)", "borderWidth": 1},
+                "itemStyle": {"borderColor": "rgba(255,255,255,0.6)", "borderWidth": 1},
             }
         ],
     }
