@@ -12,10 +12,8 @@ import penstock as ps
 
 
 def run(spark: SparkSession, where: str, hidden: str, read_only: str) -> dict[str, Any]:
-    rows = ps.sources.generate(
-        ps.sources.Steady(100), duration_seconds=2, origin="2026-01-01T00:00:00Z", spark=spark
-    )
-    stream = ps.Stream.read(rows).select("id")
+    spark.range(200).write.parquet(f"{where}/in")
+    stream = ps.Stream.read(spark.readStream.schema("id bigint").parquet(f"{where}/in"))
 
     def start(checkpoint: str, *sinks: str) -> ps.Query:
         outlets = [
@@ -28,7 +26,7 @@ def run(spark: SparkSession, where: str, hidden: str, read_only: str) -> dict[st
         "sinks": refusal(lambda: start(f"{where}/b", f"{where}/c", f"file://{hidden}/out")),
         "read_only": refusal(lambda: start(f"{where}/d", f"{read_only}/out")),
     }
-    left = {path: sorted(os.listdir(path)) for path in (where, hidden, read_only)}
+    left = [sorted(os.listdir(path)) for path in (where, hidden, read_only)]
     query = start(f"{where}/checkpoint", f"{where}/out")
     query.await_termination(120)
     return {
