@@ -62,7 +62,6 @@ postgresql: $(READY)
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[postgres-tests]' || \
 	  echo "There is no PostgreSQL, which the tests of the database need: sudo apt-get install postgresql"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[postgres]'
 
 explore: $(READY) java ## Run the quick suites on examples that were not tried yet
 	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -q -n 2 --dist loadfile
