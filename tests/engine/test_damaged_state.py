@@ -36,7 +36,7 @@ def test_partials_that_changed_since_their_commit_are_refused(
     else:
         for path in sorted(directory.iterdir())[: 1 if change == "lose one" else 2]:
             path.unlink()
-    with pytest.raises(CheckpointError, match="segment=3' is .*put the file back"):
+    with pytest.raises(CheckpointError, match=r"segment=3' is .*put the file back"):
         store.check({3}, checksums)
     store.check({3}, {})  # a record of an earlier version has no checksums
     with pytest.raises(CheckpointError, match="segment=6' is missing"):
