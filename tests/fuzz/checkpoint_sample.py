@@ -18,6 +18,7 @@ from penstock.engine.state_manifest import Manifest, StateFile
 from penstock.engine.window_state import WindowState
 from penstock.topology.compatibility import Fingerprint
 from penstock.windows.segments import Segment
+from sealed_text import sealed_text
 
 QUERY_ID = "31162e59-973b-4ce2-be5d-422b24b31f2a"
 JOURNAL = Path(__file__).parents[1] / "journal" / "schema-1.jsonl"
@@ -61,9 +62,9 @@ def write_checkpoint(directory: Path) -> Path:
     """Write it all."""
     for folder in ("commits", "journal", "spark/offsets", "spark/commits"):
         (directory / folder).mkdir(parents=True)
-    (directory / "query.json").write_text(json.dumps(identity()))
+    (directory / "query.json").write_text(sealed_text(identity()))
     for batch in (0, 1):
-        text = json.dumps({**record(), "batch_id": batch})
+        text = sealed_text({**record(), "batch_id": batch})
         (directory / "commits" / f"{batch:012d}.json").write_text(text)
         (directory / "spark" / "offsets" / str(batch)).write_text("v1\n{}\n")
     shutil.copy(JOURNAL, directory / "journal" / "journal-00000000.jsonl")

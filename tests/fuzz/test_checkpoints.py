@@ -24,6 +24,7 @@ from penstock.engine.split_log import SplitRule
 from penstock.errors import CheckpointError, PenstockError
 from penstock.sinks.filesystem import HadoopFiles
 from penstock.topology.compatibility import Fingerprint
+from sealed_text import sealed_text
 
 QUERY, DOCUMENT = identity(), record()
 RECORD = f"{DOCUMENT['batch_id']:012d}.json"
@@ -61,7 +62,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @example(document={**DOCUMENT, "decision": {**DOCUMENT["decision"], "tasks": {"a": 1e999}}})
 def test_a_record_of_which_something_is_wrong(document: Any) -> None:
     with suppress(CheckpointError):
-        CommitRecord.from_json(json.dumps(document), "a record").to_json()
+        CommitRecord.from_json(sealed_text(document), "a record").to_json()
 
 
 @given(document=mutated(SPLIT))
@@ -69,11 +70,11 @@ def test_a_record_of_which_something_is_wrong(document: Any) -> None:
 @example(document={**SPLIT, "shed": []})
 def test_a_split_of_which_something_is_wrong(document: Any) -> None:
     with suppress(CheckpointError):
-        SplitRule.from_json(json.dumps(document), "a split").to_json()
+        SplitRule.from_json(sealed_text(document), "a split").to_json()
 
 
 @pytest.mark.parametrize("reader", [CommitRecord.from_json, SplitRule.from_json])
-@given(text=damaged(json.dumps(DOCUMENT).encode()))
+@given(text=damaged(sealed_text(DOCUMENT).encode()))
 @settings(max_examples=30)
 @example(text=b"[" * 100_000)
 def test_a_file_that_is_damaged(reader: Any, text: bytes) -> None:
@@ -84,15 +85,15 @@ def test_a_file_that_is_damaged(reader: Any, text: bytes) -> None:
 @given(data=st.data())
 @settings(max_examples=15, suppress_health_check=list(HealthCheck), phases=QUICK_PHASES)
 def test_inspecting_what_is_wrong(scratch: Path, data: st.DataObject) -> None:
-    (scratch / "query.json").write_text(json.dumps(data.draw(mutated(QUERY))))
-    (scratch / "commits" / RECORD).write_text(json.dumps(data.draw(mutated(DOCUMENT))))
+    (scratch / "query.json").write_text(sealed_text(data.draw(mutated(QUERY))))
+    (scratch / "commits" / RECORD).write_text(sealed_text(data.draw(mutated(DOCUMENT))))
     inspected(scratch)
 
 
 def test_inspecting_what_is_odd(checkpoint: Path) -> None:
     for odd in ODD:
         for key in ("windows", "keyed", "marks", "placement", "plan", "policy", "batch_id"):
-            (checkpoint / "commits" / RECORD).write_text(json.dumps({**DOCUMENT, key: odd}))
+            (checkpoint / "commits" / RECORD).write_text(sealed_text({**DOCUMENT, key: odd}))
             inspected(checkpoint)
 
 
@@ -129,11 +130,11 @@ def test_a_start_refuses_what_is_wrong_and_changes_nothing(
         (record, b"[" * 100_000),
         (record, good[: len(good) // 2]),
         (record, b"\xff\xfe" + good),
-        (record, json.dumps({**DOCUMENT, "version": DOCUMENT["version"] + 1}).encode()),
-        (record, json.dumps({**DOCUMENT, "committed_at_seconds": 10**400}).encode()),
+        (record, sealed_text({**DOCUMENT, "version": DOCUMENT["version"] + 1}).encode()),
+        (record, sealed_text({**DOCUMENT, "committed_at_seconds": 10**400}).encode()),
         (checkpoint / "query.json", b"{}"),
         (checkpoint / "query.json", b"[" * 100_000),
-        (checkpoint / "query.json", json.dumps({**QUERY, "fingerprint": {"sources": 3}}).encode()),
+        (checkpoint / "query.json", sealed_text({**QUERY, "fingerprint": {"sources": 3}}).encode()),
     ]
     for file, content in wrong:
         before = file.read_bytes()

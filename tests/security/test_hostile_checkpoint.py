@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.elasticity.decision import Decision
+from penstock.engine.checkpoint import VERSION
 from penstock.engine.commit_log import CommitRecord
 from penstock.engine.keyed_state import KeyedState
 from penstock.engine.state_files import _own
@@ -22,8 +23,9 @@ from penstock.errors import CheckpointError, ConfigurationError, PenstockError
 from penstock.inspection import inspect_checkpoint
 from penstock.topology.compatibility import Fingerprint
 from penstock.windows.segments import Segment
+from sealed_text import sealed_text
 
-FILE = "000000000000-0-1.arrow"
+FILE = f"000000000000-9-{2**64 - 1}.arrow"
 LEADING_AWAY = ["../../secret", "/etc", "a/b", "..", "x\0y", "", "a" * 5_000, "a\nb"]
 
 
@@ -45,20 +47,20 @@ def record() -> dict[str, Any]:
 
 
 def read(document: dict[str, Any]) -> CommitRecord:
-    return CommitRecord.from_json(json.dumps(document), "0.json")
+    return CommitRecord.from_json(sealed_text(document), "0.json")
 
 
 def write(path: Path, document: object) -> Path:
     fingerprint = Fingerprint(("s",), {"s": "ts"}, {"sums": {"windows": "10 seconds"}})
     identity = {
         "format": "penstock-query",
-        "version": 1,
+        "version": VERSION,
         "query_id": "q-1",
         "fingerprint": fingerprint.to_json(),
     }
     (path / "commits").mkdir(parents=True)
-    (path / "query.json").write_text(json.dumps(identity))
-    (path / "commits" / f"{0:012d}.json").write_text(json.dumps(document))
+    (path / "query.json").write_text(sealed_text(identity))
+    (path / "commits" / f"{0:012d}.json").write_text(sealed_text(document))
     return path
 
 
@@ -111,7 +113,7 @@ def test_json_that_is_nested_deeply_is_a_damaged_file(text: str) -> None:
 def test_records_that_lie_far_apart_are_counted_not_listed(tmp_path: Path) -> None:
     path = write(tmp_path / "ck", record())
     document = record() | {"batch_id": 999_999_999_999}
-    (path / "commits" / "999999999999.json").write_text(json.dumps(document))
+    (path / "commits" / "999999999999.json").write_text(sealed_text(document))
     told = " ".join(each.what for each in inspect_checkpoint(str(path)).problems)
     assert "999999999998 micro-batches are missing, such as 1, 2, 3, 4, 5" in told
 
@@ -163,7 +165,7 @@ def test_whatever_an_identity_holds_inspect_tells(tmp_path: Path, fingerprint: A
     sound = identity["fingerprint"]
     is_part = isinstance(fingerprint, dict)
     identity["fingerprint"] = {**sound, **fingerprint} if is_part else fingerprint
-    (path / "query.json").write_text(json.dumps(identity))
+    (path / "query.json").write_text(sealed_text(identity))
     assert not inspect_checkpoint(str(path)).is_sound
 
 

@@ -19,7 +19,8 @@ FULL = 9  # the level of pieces that hold all of a group's keys
 FANOUT = 8
 _LEAST = 3  # so few changes are not worth putting together
 _FULL_SHARE = 0.5
-_FILE_NAME = re.compile(r"[0-9]{12,18}-[0-9]{1,2}-[0-9]{1,19}\.arrow")
+# The last number is one of 64 bits, which has up to 20 digits.
+_FILE_NAME = re.compile(r"[0-9]{12,18}-[0-9]{1,2}-[0-9]{1,20}\.arrow")
 _MOST_DIGITS = 1 << 16  # groups of which one digit tells of four: far more than anybody has
 
 
