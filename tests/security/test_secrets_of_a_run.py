@@ -143,7 +143,7 @@ def test_a_run_that_fails(session: SparkSession, tmp_path: Path) -> None:
 def test_a_function_that_stops_the_query(session: SparkSession, tmp_path: Path) -> None:
     rows = source(session, tmp_path / "in").map(logged_in, ROWS, name="logged_in")
     query = ps.run(
-        rows.to(ps.sinks.memory("seen_by_nobody")),
+        rows.to(ps.sinks.memory()),
         checkpoint=tmp_path / "ck",
         available_now=True,
     )

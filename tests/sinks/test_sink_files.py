@@ -112,7 +112,7 @@ def test_columns_that_cannot_be_written(
     ("make", "message"),
     [
         (lambda: sinks.parquet(""), "Name a directory"),
-        (lambda: sinks.parquet(7), "is 7. Name a directory"),  # type: ignore[arg-type]
+        (lambda: sinks.parquet(7), "path=7.* Write a text or a PathLike"),  # type: ignore[arg-type]
         (lambda: sinks.json("o", "area"), r"partition_by=\['area'\]"),
         (lambda: sinks.json("o", ["area", "Area"]), "names a column twice"),
     ],

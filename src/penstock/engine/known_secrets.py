@@ -26,7 +26,7 @@ def learn_secrets(spark: SparkSession, frames: Iterable[DataFrame] = ()) -> None
 
 
 def _learn_options(spark: SparkSession, frame: DataFrame) -> None:
-    leaves = frame._jdf.queryExecution().logical().collectLeaves()
+    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
     for position in range(leaves.size()):
         leaf: Any = leaves.apply(position)
         kind = leaf.getClass().getSimpleName()
