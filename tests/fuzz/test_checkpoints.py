@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from fuzz.calling import QUICK_PHASES, within
+from fuzz.checkpoint_sample import identity, record, write_checkpoint
 from fuzz.mutations import ODD, damaged, mutated, twice_each_key
 from penstock.cli import app
 from penstock.engine.checkpoint import open_checkpoint
@@ -24,10 +25,8 @@ from penstock.errors import CheckpointError, PenstockError
 from penstock.sinks.filesystem import HadoopFiles
 from penstock.topology.compatibility import Fingerprint
 
-SAMPLE = Path(__file__).parents[1] / "formats" / "0.1" / "checkpoint"
-RECORD = sorted((SAMPLE / "commits").glob("*.json"))[-1]
-DOCUMENT: dict[str, Any] = json.loads(RECORD.read_text())
-QUERY: dict[str, Any] = json.loads((SAMPLE / "query.json").read_text())
+QUERY, DOCUMENT = identity(), record()
+RECORD = f"{DOCUMENT['batch_id']:012d}.json"
 SPLIT: dict[str, Any] = json.loads(
     SplitRule(3, 1_700_000_000_000_000, 5_000_000, 100, "oldest").to_json()
 )
@@ -46,13 +45,13 @@ def inspected(checkpoint: Path) -> None:
 
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(SAMPLE, tmp_path / "checkpoint"))
+    return write_checkpoint(tmp_path / "checkpoint")
 
 
 @pytest.fixture(scope="module")
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return one copy for many tries: each writes one file anew."""
-    return Path(shutil.copytree(SAMPLE, tmp_path_factory.mktemp("fuzz") / "checkpoint"))
+    return write_checkpoint(tmp_path_factory.mktemp("fuzz") / "checkpoint")
 
 
 @given(document=mutated(DOCUMENT))
@@ -74,7 +73,7 @@ def test_a_split_of_which_something_is_wrong(document: Any) -> None:
 
 
 @pytest.mark.parametrize("reader", [CommitRecord.from_json, SplitRule.from_json])
-@given(text=damaged(RECORD.read_bytes()))
+@given(text=damaged(json.dumps(DOCUMENT).encode()))
 @settings(max_examples=30)
 @example(text=b"[" * 100_000)
 def test_a_file_that_is_damaged(reader: Any, text: bytes) -> None:
@@ -86,18 +85,18 @@ def test_a_file_that_is_damaged(reader: Any, text: bytes) -> None:
 @settings(max_examples=15, suppress_health_check=list(HealthCheck), phases=QUICK_PHASES)
 def test_inspecting_what_is_wrong(scratch: Path, data: st.DataObject) -> None:
     (scratch / "query.json").write_text(json.dumps(data.draw(mutated(QUERY))))
-    (scratch / "commits" / RECORD.name).write_text(json.dumps(data.draw(mutated(DOCUMENT))))
+    (scratch / "commits" / RECORD).write_text(json.dumps(data.draw(mutated(DOCUMENT))))
     inspected(scratch)
 
 
 def test_inspecting_what_is_odd(checkpoint: Path) -> None:
     for odd in ODD:
         for key in ("windows", "keyed", "marks", "placement", "plan", "policy", "batch_id"):
-            (checkpoint / "commits" / RECORD.name).write_text(json.dumps({**DOCUMENT, key: odd}))
+            (checkpoint / "commits" / RECORD).write_text(json.dumps({**DOCUMENT, key: odd}))
             inspected(checkpoint)
 
 
-@pytest.mark.parametrize("name", ["query.json", f"commits/{RECORD.name}", "commits", "spark"])
+@pytest.mark.parametrize("name", ["query.json", f"commits/{RECORD}", "commits", "spark"])
 @pytest.mark.parametrize("what", ["directory", "loop", "bytes", "twice"])
 def test_inspecting_what_is_no_file(checkpoint: Path, name: str, what: str) -> None:
     place = checkpoint / name
@@ -115,7 +114,7 @@ def test_inspecting_what_is_no_file(checkpoint: Path, name: str, what: str) -> N
 
 
 def test_inspecting_records_that_are_far_apart(checkpoint: Path) -> None:
-    shutil.copy(RECORD, checkpoint / "commits" / "999999999999.json")
+    shutil.copy(checkpoint / "commits" / RECORD, checkpoint / "commits" / "999999999999.json")
     inspected(checkpoint)
 
 
@@ -124,7 +123,7 @@ def test_a_start_refuses_what_is_wrong_and_changes_nothing(
 ) -> None:
     files = HadoopFiles(spark)
     now = Fingerprint.from_json(QUERY["fingerprint"])
-    record = checkpoint / "commits" / RECORD.name
+    record = checkpoint / "commits" / RECORD
     good = record.read_bytes()
     wrong: list[tuple[Path, bytes]] = [
         (record, b"[" * 100_000),
@@ -153,7 +152,7 @@ def test_a_start_refuses_a_directory_in_the_place_of_a_file(
     spark: SparkSession, checkpoint: Path
 ) -> None:
     now = Fingerprint.from_json(QUERY["fingerprint"])
-    for file in (checkpoint / "commits" / RECORD.name, checkpoint / "query.json"):
+    for file in (checkpoint / "commits" / RECORD, checkpoint / "query.json"):
         content = file.read_bytes()
         file.unlink()
         file.mkdir()

@@ -51,6 +51,8 @@ class StateFile:
     def from_json(cls, document: Sequence[Any]) -> StateFile:
         """Read what ``to_json`` wrote; a wrong document is a TypeError or ValueError."""
         name, size, bits, since = document
+        if "/" in name:  # files are deleted by their names: none may lead out of the store
+            raise ValueError(f"a file's name is no path: {name!r}")
         groups = _groups_of(int(bits, 16))
         file = cls(name, int(size), groups, ())
         first = (file.batch,) * len(groups) if since is None else tuple(int(s) for s in since)

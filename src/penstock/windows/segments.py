@@ -92,6 +92,8 @@ class Segment:
         name, is_delta = record["name"], record["is_delta"]
         if not isinstance(name, str) or not isinstance(is_delta, bool):
             raise TypeError(f"a segment's name is text and is_delta true or false: {record!r}")
+        if "/" in name:  # segments are deleted by their names: none may lead out of the store
+            raise ValueError(f"a segment's name is no path: {name!r}")
         numbers = {field: _whole(record, field) for field in _NUMBERS}
         since = None if record.get("since") is None else _whole(record, "since")
         return cls(name=name, is_delta=is_delta, since=since, **numbers)
