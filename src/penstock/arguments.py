@@ -161,7 +161,7 @@ def _is_a(value: Any, kind: Any) -> bool:
     return isinstance(value, kind)
 
 
-def _is_number(value: Any, kind: type) -> bool:
+def _is_number(value: Any, kind: type[Any]) -> bool:
     if not isinstance(value, kind) or isinstance(value, bool):
         return False
     try:  # a whole number may have more digits than anything can count

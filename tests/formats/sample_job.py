@@ -7,10 +7,10 @@ is, since every kept checkpoint is carried on by it.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import penstock as ps
@@ -51,10 +51,10 @@ def outlets(spark: SparkSession, kept: Kept) -> list[ps.Outlet]:
             raise ValueError(f"row {row['id']} is refused")
         return row
 
-    def total(key: tuple[Any, ...], rows: list[dict[str, Any]], state: Any) -> dict[str, Any]:
+    def total(key: dict[str, Any], rows: list[dict[str, Any]], state: Any) -> dict[str, Any]:
         n = (state.value or {"n": 0})["n"] + len(rows)
         state.update(n=n)
-        return {"key": key[0], "n": n}
+        return {"key": key["key"], "n": n}
 
     source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", ROWS)
     source = source.option("startTimestamp", 1_767_225_600_000).option("numPartitions", 1)
@@ -92,6 +92,6 @@ def run_until(
         name="sample",
         on_step=fail_at(step, batch),
     )
-    with suppress(ps.PenstockError):
+    with pytest.raises(ps.PenstockError, match="broken off"):
         query.await_termination()
     return kept.results
