@@ -129,7 +129,7 @@ def _fits(value: Any, wanted: Any) -> bool:
         return isinstance(value, str) and value in get_args(wanted)
     if origin in (Sequence, list, tuple):
         # One text is a sequence of letters to Python; functions say what to write instead.
-        is_one = isinstance(value, Sequence | np.ndarray) and not isinstance(value, bytes)
+        is_one = isinstance(value, Sequence) and not isinstance(value, bytes)
         return is_one and _all_fit(value, get_args(wanted)[:1])
     if origin is Mapping or origin is dict:
         return isinstance(value, Mapping) and _all_fit(value, get_args(wanted)[:1])

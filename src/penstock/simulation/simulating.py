@@ -71,6 +71,10 @@ def simulate(
             f"the cluster is {shown(cluster)}. Give a MicroBatch or a ReplicaEngine of "
             "penstock.simulation."
         )
+    if not callable(on_progress):
+        raise ConfigurationError(
+            f"on_progress is {shown(on_progress)}. Give a function of what is done and its share."
+        )
     on = cluster or MicroBatch()
     if isinstance(policies, Mapping):
         trials = trials_by_label(policies, on, shape, load, seed, where, sweep)
