@@ -7,7 +7,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export SPARK_LOCAL_IP ?= 127.0.0.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long explore lint bench docs picture figures clean java chromium
+.PHONY: help demo test test-long explore lint bench soak soak-short load docs picture figures clean java chromium
 
 help: ## Show what there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -58,6 +58,17 @@ lint: $(READY) ## Check style, types and layers
 
 bench: $(READY) java ## Measure the engine beside hand-written Spark
 	$(BIN)/python benchmarks/engine.py
+
+# With the campaign of faults after it, where this file has one.
+soak: $(READY) java ## Run for two hours with bursts and faults: memory, files, times and rows
+	$(BIN)/python benchmarks/soak.py --minutes 120
+	@if grep -q '^faults:' $(MAKEFILE_LIST); then $(MAKE) faults; fi
+
+soak-short: $(READY) java ## The same in ten minutes
+	$(BIN)/python benchmarks/soak.py --minutes 10
+
+load: $(READY) java ## Find the highest steady rate, and how cost grows with rows, keys, windows, operators and slots
+	$(BIN)/python benchmarks/load.py
 
 docs: $(READY) ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
