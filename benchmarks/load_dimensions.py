@@ -17,7 +17,7 @@ from penstock.demo.job import topology
 FREE = ps.sources.KeyCost(low_ms=0.0, high_ms=0.0)
 ROWS = 16_000
 WAIT_SECONDS = 0.004
-WAITING_ROWS = 2_000
+WAITING_ROWS = 1_000
 EVENT_SECONDS_A_BATCH = 10
 READING = "ts timestamp, key bigint, value double"
 
@@ -109,7 +109,7 @@ def waiting_job(df: DataFrame, size: int, out: Path) -> list[ps.Outlet]:
 DIMENSIONS = {
     each.name: each
     for each in (
-        Dimension("rows", (2_000, 8_000, 32_000, 128_000, 512_000), 1.0, lambda n: n, demo_job),
+        Dimension("rows", (500, 2_000, 8_000, 32_000, 128_000), 1.0, lambda n: n, demo_job),
         Dimension(
             "keys",
             (100, 400, 1_600, 6_400, 25_600),

@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import signal
 import sys
 import tempfile
 from dataclasses import asdict
@@ -77,6 +78,7 @@ def main() -> None:
         found = findings(soak_record.read(chosen.draw))
     else:
         load = SoakLoad(round(60 * chosen.minutes), chosen.rate, chosen.trigger, chosen.seed)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leave no process behind
         out = chosen.out or Path(tempfile.mkdtemp(prefix="penstock-soak-"))
         found = soak(load, out.resolve())
     show([asdict(each) for each in found], "soak", chosen.json)

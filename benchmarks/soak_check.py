@@ -86,7 +86,7 @@ def with_marks(rows: pa.Table, batch_rows: list[int]) -> tuple[pa.Table, int]:
     """
     times = rows["ts"].cast(pa.int64()).to_numpy()
     ends = np.cumsum(batch_rows)
-    highest = np.maximum.accumulate(times)[ends - 1]
+    highest = np.maximum.accumulate(times)[np.minimum(ends, len(times)) - 1]
     marks = highest // 1_000 * 1_000 - WATERMARK_SECONDS * 1_000_000
     before = np.concatenate(([NEVER], marks))
     batch = np.searchsorted(ends, np.arange(len(times)), side="right")
@@ -113,7 +113,8 @@ def late(kept: DataFrame) -> DataFrame:
 def _windows_missed(length: str, slide: str) -> Column:
     """Count a row's windows that had ended at its watermark."""
     length_us, slide_us = (int(each.split()[0]) * 1_000_000 for each in (length, slide))
-    earliest_end = (F.floor(F.unix_micros("ts") / slide_us) + 1) * slide_us
+    time = F.unix_micros("ts")
+    earliest_end = time - time % slide_us + slide_us
     ended = F.floor((F.col("mark") - earliest_end) / slide_us) + 1
     return F.greatest(F.lit(0), F.least(F.lit(length_us // slide_us), ended))
 
@@ -151,8 +152,8 @@ def windows_differing(kept: DataFrame, found: DataFrame, last_mark: int) -> tupl
     both = expected.join(there, keys, "full_outer").withColumn("same", F.expr(SAME))
     told = both.agg(
         F.count("readings"),
-        F.count_if("readings IS NOT NULL AND NOT coalesce(same, false)"),
-        F.count_if("our_readings IS NOT NULL AND NOT coalesce(same, false)"),
+        F.count_if(F.expr("readings IS NOT NULL AND NOT coalesce(same, false)")),
+        F.count_if(F.expr("our_readings IS NOT NULL AND NOT coalesce(same, false)")),
     ).first()
     assert told is not None
     return told[0], told[1], told[2] + twice

@@ -41,7 +41,7 @@ def main(master: str, out: str) -> None:
     )
     least, most = SLOTS
     query = ps.run(
-        *outlets(spark, load, Path(out)),
+        *outlets(load.read(spark), Path(out)),
         checkpoint=f"{out}/checkpoint",
         placement=ps.CostAware(),
         policy=POLICY,

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from soak_faults import KINDS
-from soak_record import Record
+from soak_record import START_TIMED_OUT, Record
 from soak_slopes import after_warm_up, trend
 
 # The share of a process's life, and of the run, in which things may still grow.
@@ -62,12 +62,9 @@ def findings(record: Record) -> list[Finding]:
 def _grown(what: str, at: list[float], values: list[float]) -> Finding:
     seen = trend(*after_warm_up(at, values, WARM_UP_SHARE))
     verdict = seen.verdict(MOST_GROWTH_SHARE)
-    percent = [100 * each / seen.level if seen.level else 0.0 for each in _of(seen)]
+    grown = (seen.growth, seen.low, seen.high)
+    percent = [100 * each / seen.level if seen.level else 0.0 for each in grown]
     return Finding(what, seen.level, *percent, seen.seconds / 60, verdict, verdict != "grows")
-
-
-def _of(seen: object) -> tuple[float, float, float]:
-    return seen.growth, seen.low, seen.high  # type: ignore[attr-defined]
 
 
 def _counted(record: Record) -> list[Finding]:
@@ -75,6 +72,7 @@ def _counted(record: Record) -> list[Finding]:
     found = [count(f"fault: {kind}", made[kind], made[kind] > 0) for kind in KINDS]
     unasked = sum(not each.asked for each in record.done)
     found.append(count("drivers that ended unasked", unasked, unasked == 0))
+    found.append(count("starts that Spark gave up on", made[START_TIMED_OUT], True))
     most = max((each.journal_files for each in record.files), default=0)
     found.append(count("journal: files", most, most <= MOST_JOURNAL_FILES))
     return found

@@ -10,6 +10,7 @@ from typing import Any
 from soak_processes import Seen
 
 FILE = "record.jsonl"
+DRIVER_ENDED, START_TIMED_OUT = "driver ended", "start timed out"
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,10 +97,10 @@ class BreakableSink:
         return self._sink.describe()
 
 
-def outlets(spark: SparkSession, load: SoakLoad, out: Path) -> list[ps.Outlet]:
+def outlets(rows: DataFrame, out: Path) -> list[ps.Outlet]:
     """Give the demo's branches, and one more with a state for every sensor."""
     watermark = f"{WATERMARK_SECONDS} seconds"
-    stream = ps.Stream.read(load.read(spark), time="ts", watermark=watermark, name="sensors")
+    stream = ps.Stream.read(rows, time="ts", watermark=watermark, name="sensors")
     counted = stream.select("id", "key").group_by("key")
     totals = counted.process(
         count_up, state="n bigint, total bigint", schema=TOTALS, groups=16, name="count_up"

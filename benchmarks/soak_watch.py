@@ -13,14 +13,27 @@ from pathlib import Path
 
 from soak_faults import DRIVER, SINK, Fault, inject, schedule
 from soak_processes import heap_after_collection_mb, look
-from soak_record import Batch, Done, Files, Heap, Memory, Record, Writer
+from soak_record import (
+    DRIVER_ENDED,
+    START_TIMED_OUT,
+    Batch,
+    Done,
+    Files,
+    Heap,
+    Memory,
+    Record,
+    Writer,
+)
 from soak_topology import SoakLoad
 
 from penstock.journal import BatchFinished, Follower
 
 JOB = Path(__file__).with_name("soak_job.py")
 BATCHES_BEFORE_AN_END = 2
-MOST_TRIES = 5
+MOST_TRIES = 20
+# Spark waits 10 s for the Python of a source to start, which a machine with much else to do may not
+# manage. Whatever starts the driver then has to start it again.
+SPARK_GAVE_UP = "Python worker failed to connect back"
 LOOK_EVERY_SECONDS = 1.0
 END_SECONDS = 180
 LATE_SECONDS = 900
@@ -51,6 +64,7 @@ class Soak:
         self._writer = Writer(out)
         self._journal = Follower(out / "checkpoint" / "journal")
         self._driver: subprocess.Popen[bytes] | None = None
+        self._started = time.time()
         self._began: float | None = None  # when the first rows were committed
         self._batches_at_start, self._tries, self._end_is_asked = 0, 0, False
         self._next = dict.fromkeys(("memory", "heap", "say"), 0.0)
@@ -58,10 +72,9 @@ class Soak:
     def run(self) -> Record:
         """Go on until every row is committed; then let the driver end as it would by itself."""
         (self._out / "load.json").write_text(json.dumps(asdict(self._load)))
-        deadline = time.monotonic() + self._load.seconds + LATE_SECONDS
         try:
             while rows_taken(self._out / "checkpoint") < self._rows:
-                if time.monotonic() > deadline:
+                if self._is_late():
                     raise RuntimeError(
                         f"{rows_taken(self._out / 'checkpoint')} of {self._rows} rows were "
                         f"committed, {LATE_SECONDS} s after the last came; see {self._log}"
@@ -78,6 +91,10 @@ class Soak:
             self._writer.close()
         return self._writer.record
 
+    def _is_late(self) -> bool:
+        since = self._started if self._began is None else self._began
+        return time.time() > since + self._load.seconds + LATE_SECONDS
+
     @property
     def _log(self) -> Path:
         return self._out / "driver.log"
@@ -91,17 +108,26 @@ class Soak:
             code = self._driver.poll()
             if code is None:
                 return
-            asked = self._end_is_asked
-            self._writer.write(Done(self._at, "driver ended", f"exit code {code}", asked))
-            self._tries = 0 if self._batches > self._batches_at_start else self._tries + 1
-            if self._tries > MOST_TRIES:
-                raise RuntimeError(f"the driver ends before its first batch; see {self._log}")
+            self._note_end(code)
         self._end_is_asked, self._batches_at_start = False, self._batches
         command = [sys.executable, str(JOB), self._master, str(self._out)]
         with self._log.open("ab") as log:
             self._driver = subprocess.Popen(
                 command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
             )
+
+    def _note_end(self, code: int) -> None:
+        reason, is_early = last_error(self._log), self._batches == self._batches_at_start
+        self._tries = self._tries + 1 if is_early else 0
+        if self._tries > MOST_TRIES:
+            raise RuntimeError(f"the driver ends before its first batch: {reason}; see {self._log}")
+        if self._end_is_asked:
+            done = Done(self._at, DRIVER_ENDED, f"exit code {code}")
+        elif is_early and SPARK_GAVE_UP in reason:
+            done = Done(self._at, START_TIMED_OUT, reason)
+        else:
+            done = Done(self._at, DRIVER_ENDED, f"exit code {code}: {reason}", asked=False)
+        self._writer.write(done)
 
     @property
     def _batches(self) -> int:
@@ -184,6 +210,12 @@ class Soak:
         if self._driver is not None and self._driver.poll() is None:
             os.killpg(self._driver.pid, signal.SIGKILL)
             self._driver.wait()
+
+
+def last_error(log: Path) -> str:
+    """Return the last line of a log that tells of an error."""
+    lines = log.read_text(errors="replace").splitlines()
+    return next((line for line in reversed(lines) if "Error: " in line), "no reason was told")
 
 
 def rows_taken(checkpoint: Path) -> int:

@@ -1,22 +1,29 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import soak_record
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import DataFrame, SparkSession
+from soak_check import compare_with
 from soak_faults import DRIVER, EXECUTOR, KINDS, SINK, WORKER, Fault, inject, schedule
 from soak_judging import findings
 from soak_plot import draw_curves
 from soak_processes import Seen
 from soak_record import Batch, Done, Files, Heap, Memory, Record, Writer
 from soak_slopes import LEAST_POINTS, after_warm_up, theil_sen, trend
-from soak_topology import BREAK_SINK, ORIGIN_MICROS, SoakLoad
+from soak_topology import BREAK_SINK, ORIGIN_MICROS, SoakLoad, outlets
 from soak_watch import files_in, rows_taken
+
+import penstock as ps
+from penstock.sources.rows import SPARK_SCHEMA
 
 
 class TestSlope:
@@ -185,3 +192,56 @@ class TestLoad:
         assert not rows.equals(other.rows())
         first = rows["ts"].cast(pa.int64()).to_pylist()[0]
         assert first <= ORIGIN_MICROS
+
+
+class TestSinks:
+    def test_what_is_there_is_found_right_and_what_is_lost_or_doubled_is_seen(
+        self, spark: SparkSession, tmp_path: Path
+    ) -> None:
+        load = SoakLoad(seconds=60, rate=10.0, trigger_seconds=1)
+        query = ps.run(
+            *outlets(in_files(spark, load, tmp_path / "in", files=6), tmp_path),
+            checkpoint=str(tmp_path / "checkpoint"),
+            available_now=True,
+        )
+        query.await_termination()
+        found = {each.what: each for each in compare_with(spark, load, tmp_path)}
+        assert {each.what: each.verdict for each in found.values() if not each.is_good} == {}
+        assert all(each.level > 0 for what, each in found.items() if what.startswith("sink"))
+
+        for name in ("readings", "windows", "late", "peaks", "unread", "alarms"):
+            batch = max((tmp_path / name).glob("batch_id=*"), key=bytes_of)
+            if name in ("readings", "peaks"):  # one that is there twice, one that is gone
+                double(batch)
+            else:
+                for file in list_of(batch):
+                    file.unlink()
+        found = {each.what: each for each in compare_with(spark, load, tmp_path)}
+        bad = {each.what.split()[1] for each in found.values() if not each.is_good}
+        assert bad == {"readings:", "windows:", "late:", "peaks:", "unread:", "alarms:"}
+
+
+def in_files(spark: SparkSession, load: SoakLoad, where: Path, files: int) -> DataFrame:
+    """Give the rows of a load as a stream, a file a micro-batch."""
+    where.mkdir()
+    rows = load.rows()
+    size = -(-rows.num_rows // files)
+    for n in range(files):
+        path = where / f"{n}.parquet"
+        pq.write_table(rows.slice(n * size, size), path)
+        os.utime(path, (1_700_000_000 + n,) * 2)  # the order in which they are read
+    stream = spark.readStream.schema(SPARK_SCHEMA).option("maxFilesPerTrigger", 1)
+    return stream.parquet(str(where))
+
+
+def list_of(batch: Path) -> list[Path]:
+    return [file for file in batch.iterdir() if file.name.startswith("part-")]
+
+
+def bytes_of(batch: Path) -> int:
+    return sum(file.stat().st_size for file in list_of(batch))
+
+
+def double(batch: Path) -> None:
+    for file in list_of(batch):
+        file.with_name(f"part-again-{file.name}").write_bytes(file.read_bytes())
