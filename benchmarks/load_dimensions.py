@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from soak_topology import count_up
 
 import penstock as ps
 from penstock.demo.job import topology
+
+# Workers have no benchmarks to import.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 FREE = ps.sources.KeyCost(low_ms=0.0, high_ms=0.0)
 ROWS = 16_000

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 import penstock as ps
@@ -14,6 +16,9 @@ from penstock.demo.job import SENSORS, UNEVEN, Load, topology
 from penstock.sources.rows import RowMaker
 from penstock.sources.schedule import Schedule
 from penstock.sources.trace import Trace
+
+# Executors have no benchmarks to import.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 ORIGIN = "2026-01-01T00:00:00Z"
 ORIGIN_MICROS = 1_767_225_600_000_000
