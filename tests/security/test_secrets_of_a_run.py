@@ -135,7 +135,7 @@ def test_a_run_that_fails(session: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(PenstockError, match=r"refused for \*\*\*, \*\*\* and \*\*\*") as caught:
         query.await_termination()
     found = explained(query) | shown_of(query.journal_dir, tmp_path / "ck", tmp_path / "page.html")
-    assert "refused for ***" in found["report"]
+    assert "refused for ***" in found["page"]
     java = str(query._spark_query.exception())
     check(found | {"error": told_by(caught.value), "Spark": java} | dict(left_in(tmp_path / "ck")))
 
