@@ -198,9 +198,9 @@ class TestSinks:
     def test_what_is_there_is_found_right_and_what_is_lost_or_doubled_is_seen(
         self, spark: SparkSession, tmp_path: Path
     ) -> None:
-        load = SoakLoad(seconds=60, rate=10.0, trigger_seconds=1)
+        load = SoakLoad(seconds=60, rate=20.0, trigger_seconds=1)
         query = ps.run(
-            *outlets(in_files(spark, load, tmp_path / "in", files=6), tmp_path),
+            *outlets(in_files(spark, load, tmp_path / "in", files=12), tmp_path),
             checkpoint=str(tmp_path / "checkpoint"),
             available_now=True,
         )
