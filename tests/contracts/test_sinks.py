@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
 from penstock import sinks
+from penstock.engine.session import ENGINE_SETTINGS
 from penstock.errors import SinkError
 from penstock.sinks.console_sink import ConsoleSink
 from penstock.sinks.sink import ChecksColumns, Sink
@@ -225,9 +226,12 @@ def test_one_job_per_batch(case: Case, spark: SparkSession, request: pytest.Fixt
     df = spark.range(0, 8, 1, 4).selectExpr("id", "concat('v', id) AS v")
     group = request.node.nodeid
     context.setJobGroup(group, "count the jobs of one write")
+    adaptive = "spark.sql.adaptive.enabled"  # which makes a job of every stage; the engine has none
+    spark.conf.set(adaptive, ENGINE_SETTINGS[adaptive])
     try:
         case.sink.write(df, 0)
     finally:
+        spark.conf.unset(adaptive)
         context.setLocalProperty("spark.jobGroup.id", None)
     context._jsc.sc().listenerBus().waitUntilEmpty()
     assert len(context.statusTracker().getJobIdsForGroup(group)) == 1
