@@ -235,7 +235,7 @@ def test_rows_are_placed_by_what_their_look_ups_cost(
     )
     lookup = ps.Lookup(table_of(server, "slow_cities"), max_entries=1)
     sink = ps.sinks.memory()
-    found = stream(spark, tmp_path, 3).map(named(lookup), ENRICHED, cost_key="code")
+    found = stream(spark, tmp_path, 8).map(named(lookup), ENRICHED, cost_key="code")
     query = ps.run(
         found.to(sink),
         checkpoint=tmp_path / "ck",

@@ -7,9 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 import penstock as ps
 from penstock import journal
@@ -138,37 +137,6 @@ def test_an_error_in_sql_is_not_tried_again(
         query.await_termination(LIMIT_SECONDS)
     assert not isinstance(caught.value, ps.SinkUnavailable)
     assert faults(Path(query.journal_dir)) == []
-
-
-def test_a_connection_lost_while_tasks_write(spark: SparkSession, server: PostgresServer) -> None:
-    """The rows come when the task that writes them has its connection, which is then ended."""
-    import psycopg
-
-    conninfo = f"host=127.0.0.1 port={server.port} user=postgres dbname=postgres"
-
-    def end_connections(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        end = (
-            "SELECT pg_terminate_backend(pid, 9999) FROM pg_stat_activity "
-            "WHERE application_name = 'PostgreSQL JDBC Driver'"
-        )
-        deadline = time.monotonic() + LIMIT_SECONDS
-        with psycopg.connect(conninfo, password=PASSWORD, autocommit=True) as connection:
-            for batch in batches:
-                ended = 0
-                while not ended:
-                    assert time.monotonic() < deadline
-                    ended = len(connection.execute(end).fetchall())
-                yield batch
-
-    sink = sink_to(server)
-    sink.open("q")
-    rows = spark.range(0, 40, 1, 1).selectExpr("id", "id AS v")
-    lost: DataFrame = rows.mapInArrow(end_connections, "id bigint, v bigint")
-    with pytest.raises(ps.SinkUnavailable, match="was lost while rows were written: "):
-        sink.write(lost, 0)
-    assert server.sql("SELECT count(*) FROM t") == [("0",)]
-    sink.write(rows, 0)
-    assert server.sql("SELECT count(*) FROM t") == [("40",)]
 
 
 def test_a_restart_in_the_middle_of_a_merge(spark: SparkSession, server: PostgresServer) -> None:
