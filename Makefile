@@ -7,7 +7,8 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export SPARK_LOCAL_IP ?= 127.0.0.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long explore lint bench docs picture figures clean java chromium postgresql release-check
+.PHONY: help demo test test-long explore lint audit faults bench soak soak-short load docs picture figures clean java
+.PHONY: chromium postgresql release-check
 
 help: ## Show what there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -72,11 +73,28 @@ lint: $(READY) ## Check style, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
+audit: $(READY) ## Look for weak spots in the code, and for known ones in what it needs
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml src
+	$(BIN)/python .ci/audit_dependencies.py
+
+faults: $(READY) java ## Inject more than 300 faults and count what became of them
+	$(BIN)/python tests/faults/run_campaign.py --faults 300
+
 bench: $(READY) java ## Measure the engine beside hand-written Spark
 	$(BIN)/python benchmarks/engine.py
 
 release-check: $(READY) java ## Build wheel and sdist, and run the demo where pip has installed only that
 	PENSTOCK_INSTALL=pip $(BIN)/python -m pytest -q --durations=0 -m slow tests/release
+
+soak: $(READY) java ## Run for two hours with bursts and faults: memory, files, times and rows
+	$(BIN)/python benchmarks/soak.py --minutes 120
+	$(MAKE) faults
+
+soak-short: $(READY) java ## The same in ten minutes
+	$(BIN)/python benchmarks/soak.py --minutes 10
+
+load: $(READY) java ## Find the highest steady rate, and how cost grows with rows, keys, windows, operators and slots
+	$(BIN)/python benchmarks/load.py
 
 docs: $(READY) ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType
 
+from penstock.arguments import checked
 from penstock.engine.call_costs import CallCosts, CostKey
 from penstock.engine.placing_function import PlacingFunction
 from penstock.engine.row_hash import row_hash
@@ -73,6 +74,7 @@ class KeyCosts:
     of the sketch.
     """
 
+    @checked
     def __init__(
         self,
         key: str | Sequence[str],

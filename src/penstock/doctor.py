@@ -66,7 +66,8 @@ class Ran:
 def run_command(command: Sequence[str], limit_seconds: float) -> Ran:
     """Run a command and all that it starts, for at most so long."""
     try:
-        process = subprocess.Popen(
+        # The commands of this module alone, and no shell.
+        process = subprocess.Popen(  # nosec B603
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from penstock.secrets import redacted
+
 
 class PenstockError(Exception):
-    """Base of every error that Penstock raises on purpose."""
+    """Base of every error that Penstock raises on purpose; no message of one holds a secret.
+
+    What a database or a user's function said often ends up in a message, and what they say may
+    hold the password that they were given.
+    """
+
+    def __init__(self, *told: object) -> None:
+        super().__init__(*(redacted(each) if isinstance(each, str) else each for each in told))
 
 
 class TopologyError(PenstockError):
@@ -28,6 +37,10 @@ class ConfigurationError(PenstockError):
     """A setting, path or session that cannot work, with what to set instead."""
 
 
+class ArgumentError(ConfigurationError, ValueError):
+    """An argument that a function can't use; a ValueError too, as Python calls it."""
+
+
 class SinkError(PenstockError):
     """A sink refused or failed to take a batch."""
 
@@ -41,7 +54,14 @@ class SinkUnavailable(SinkError):
 
 
 class QueryError(PenstockError):
-    """A running query stopped because of a failure that is not a user function's."""
+    """A running query stopped because of a failure that is not a user function's.
+
+    ``report`` is all that Spark said of it, stacks and plans included, where there is more.
+    """
+
+    def __init__(self, message: str, report: str = "") -> None:
+        self.report = redacted(report)
+        super().__init__(message)
 
 
 NOT_KNOWN = "(not known)"
@@ -82,6 +102,7 @@ class OperatorError(QueryError):
     ) -> None:
         self.operator = operator
         self.method = method
+        row, reason, user_traceback = map(redacted, (row, reason, user_traceback))
         self.row = row
         self.error = error
         self.reason = reason

@@ -7,6 +7,8 @@ from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from penstock.errors import ArgumentError
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -46,6 +48,8 @@ class KeyState:
         has_time: bool = True,
         timed_out: bool = False,
     ) -> None:
+        if value is not None and not isinstance(value, Mapping):
+            raise ArgumentError(f"a state is a dict of columns, not a {type(value).__name__}.")
         self._kept = None if value is None else dict(value)
         self._value = _copied(self._kept)
         self._timer = timer
@@ -70,11 +74,16 @@ class KeyState:
 
     def update(self, columns: Mapping[str, Any] | None = None, /, **more: Any) -> None:
         """Set columns of the state; the others stay, and are null where the key had no state."""
+        if columns is not None and not isinstance(columns, Mapping):
+            raise ArgumentError(
+                f"the columns of a state are a dict, not a {type(columns).__name__}. Write "
+                "state.update({'n': 1}) or state.update(n=1)."
+            )
         given = {**(columns or {}), **more}
         if self._columns is not None:
             unknown = [name for name in given if name not in self._columns]
             if unknown:
-                raise ValueError(
+                raise ArgumentError(
                     f"the state has no column '{unknown[0]}'. Its columns are "
                     f"{', '.join(self._columns)}; declare others in process(..., state='...')."
                 )
@@ -103,17 +112,17 @@ class KeyState:
         A key has one timer. Raises ValueError for a time that the watermark has passed already.
         """
         if not isinstance(when, datetime) or when.tzinfo is None:
-            raise ValueError(
+            raise ArgumentError(
                 f"a timer is set to a datetime with a time zone, not to {when!r}. "
                 "Write for example state.set_timer(row['ts'] + timedelta(minutes=30))."
             )
         if not self._has_time:
-            raise ValueError(
+            raise ArgumentError(
                 "the stream has no watermark, so a timer would never come. "
                 "Write Stream.read(df, time='ts', watermark='10 seconds')."
             )
         if self.watermark is not None and when <= self.watermark:
-            raise ValueError(
+            raise ArgumentError(
                 f"the timer {when.isoformat()} is not after the watermark "
                 f"{self.watermark.isoformat()}, so its time has passed. Do at once what it was "
                 "for, or write max(when, state.watermark + timedelta(seconds=1))."

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from documents_written import resealed
 from penstock.elasticity.backlog import Backlog
 from penstock.elasticity.intake import Intake
 from penstock.engine.split_log import SplitLog, SplitRule
@@ -52,7 +53,8 @@ def test_where_nothing_is_shed_nothing_is_written(spark: SparkSession, tmp_path:
         ('{"format": "penstock-sp', "cut short or damaged"),
         ('{"format": "penstock-split", "version": 9}', "version 9"),
         ('{"format": "penstock-split", "version": 1, "batch_id": 3}', "has no 'started_micros'"),
-        (SplitRule(1, 2, 3).to_json().replace("3", '"3"'), "of another type"),
+        (resealed(SplitRule(1, 2, 3).to_json(), batch_id="1"), "of another type"),
+        (SplitRule(1, 2, 3).to_json().replace("3", "4", 1), "cut short or damaged"),
     ],
 )
 def test_a_damaged_file_is_named(

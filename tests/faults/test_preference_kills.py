@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from killing import kills, run_job
 from pyarrow import dataset, parquet
-from test_kills import kills, run_job
 
 import preference_oracle as oracle
 from penstock.engine.steps import Step

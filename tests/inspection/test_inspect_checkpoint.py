@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
 import inspection_checkpoint
+from documents_written import resealed
 from penstock.cli import app
 from penstock.elasticity.decision import Decision
 from penstock.engine.commit_log import CommitRecord
@@ -207,15 +208,15 @@ class TestDamaged:
         assert "No commit record can be read." in inspected(str(checkpoint)).stdout
 
     def test_a_newer_format(self, checkpoint: Path) -> None:
-        document = json.loads(newest(checkpoint).read_text())
-        newest(checkpoint).write_text(json.dumps({**document, "version": 99}))
+        record = newest(checkpoint)
+        record.write_text(resealed(record.read_text(), version=99))
         [told, *_] = wrong(checkpoint)
         assert "has version 99" in told
         assert inspect_checkpoint(str(checkpoint)).last_batch == 0
 
     def test_a_record_of_another_query(self, checkpoint: Path) -> None:
-        document = json.loads(newest(checkpoint).read_text())
-        newest(checkpoint).write_text(json.dumps({**document, "query_id": "other"}))
+        record = newest(checkpoint)
+        record.write_text(resealed(record.read_text(), query_id="other"))
         assert any("is of another query" in each for each in wrong(checkpoint))
 
     def test_a_line_of_the_journal(self, checkpoint: Path) -> None:

@@ -24,13 +24,18 @@ _json = st.recursive(
 )
 
 
+MOST = (1 << 63) - 1
+"""What a whole number of a journal can be: 64 bits."""
+counts = st.integers(-MOST - 1, MOST)
+
+
 def values(hint: Any, floats: st.SearchStrategy[float] = finite) -> st.SearchStrategy[Any]:
-    plain = {int: st.integers(), float: floats, str: st.text(max_size=20), bool: st.booleans()}
+    plain = {int: counts, float: floats, str: st.text(max_size=20), bool: st.booleans()}
     if hint in plain:
         return plain[hint]
     if hint is Decision:  # which refuses numbers that can't be carried out
-        tasks = st.dictionaries(st.text(max_size=5), st.integers(1), max_size=3)
-        return st.builds(Decision, st.integers(1), st.text(max_size=20), tasks)
+        tasks = st.dictionaries(st.text(max_size=5), st.integers(1, MOST), max_size=3)
+        return st.builds(Decision, st.integers(1, MOST), st.text(max_size=20), tasks)
     if is_dataclass(hint):
         hints = get_type_hints(hint)
         return st.builds(hint, **{f.name: values(hints[f.name], floats) for f in fields(hint)})

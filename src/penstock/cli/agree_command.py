@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from penstock.cli.options import AsJson, OnlyResult
+from penstock.cli.saying import say
 from penstock.cli.time_left import shown
 from penstock.journal.location import journal_of
+from penstock.plain_console import PlainConsole
 
 
 def agree(
@@ -30,6 +31,6 @@ def agree(
     with shown(quiet) as show:
         found = agreeing.agree([journal_of(path) for path in journals], show)
     if json:
-        typer.echo(json_format.dumps({"runs": [as_dict(each) for each in found]}))
+        say(json_format.dumps({"runs": [as_dict(each) for each in found]}))
     else:
-        Console().print(agreeing.as_screen(found, legend=not quiet))
+        PlainConsole().print(agreeing.as_screen(found, legend=not quiet))

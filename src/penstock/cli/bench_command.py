@@ -6,11 +6,12 @@ import json as json_format
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from penstock.cli.complaints import WRONG
 from penstock.cli.options import AsJson, Master, OnlyResult
+from penstock.cli.saying import say
 from penstock.cli.time_left import shown
+from penstock.plain_console import PlainConsole
 
 
 def bench(
@@ -36,8 +37,8 @@ def bench(
     with shown(quiet, at_first=f"starting Spark on {master}") as show:
         found = measuring.bench(Load(rows, keys), seconds, master, show)
     if json:
-        typer.echo(json_format.dumps(measuring.as_dict(found)))
+        say(json_format.dumps(measuring.as_dict(found)))
     else:
-        Console().print(measuring.as_screen(found, legend=not quiet))
+        PlainConsole().print(measuring.as_screen(found, legend=not quiet))
     if not measuring.is_same(found):
         raise typer.Exit(WRONG)

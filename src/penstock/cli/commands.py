@@ -22,6 +22,7 @@ from penstock.cli.replay_command import replay
 from penstock.cli.report_command import ReportCommand, report
 from penstock.cli.reproduce_command import reproduce
 from penstock.cli.run_command import run
+from penstock.cli.saying import say
 from penstock.cli.simulate_command import simulate
 from penstock.cli.skyline_command import skyline
 from penstock.cli.version_command import version
@@ -52,7 +53,7 @@ def main() -> None:
 
 def _version_asked(asked: bool) -> None:
     if asked:
-        typer.echo(f"penstock {__version__}")
+        say(f"penstock {__version__}")
         raise typer.Exit
 
 

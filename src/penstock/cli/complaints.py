@@ -9,9 +9,12 @@ from typing import Any
 
 import typer
 
+from penstock.arguments import shown
 from penstock.cli.command_line import ExampleGroup
 from penstock.cli.completion_script import gave_completion
+from penstock.cli.saying import say
 from penstock.errors import OperatorError, PenstockError, first_line
+from penstock.secrets import redacted
 
 WRONG = 2
 BUG = 1
@@ -46,11 +49,7 @@ class Commands(ExampleGroup):
         except Exception as error:
             if os.environ.get(SHOW_TRACEBACK):
                 raise
-            _complain(
-                f"unexpected {type(error).__name__}: {first_line(error)}. This is a bug in "
-                f"Penstock: please report it with what {SHOW_TRACEBACK}=1 shows."
-            )
-            code = BUG
+            code = _tell_unforeseen(error)
         if code == BROKEN_OFF:
             _complain("broken off")
         sys.exit(code if isinstance(code, int) else 0)
@@ -75,6 +74,21 @@ def _last_place(user_traceback: str) -> str:
     return " ({} line {})".format(*places[-1]) if places else ""
 
 
+def _tell_unforeseen(error: Exception) -> int:
+    """Tell what no part of Penstock has foreseen, and return the exit code."""
+    if isinstance(error, OSError) and error.filename is not None:
+        _complain(
+            f"{shown(str(error.filename))} can't be used: {error.strerror}. Name another file or "
+            "directory, or mend that."
+        )
+        return WRONG
+    _complain(
+        f"unexpected {type(error).__name__}: {redacted(first_line(error))}. This is a bug in "
+        f"Penstock: please report it with what {SHOW_TRACEBACK}=1 shows."
+    )
+    return BUG
+
+
 def _usage(error: Any) -> str:
     message = " ".join(error.format_message().split()).rstrip(".")
     context = getattr(error, "ctx", None)
@@ -85,4 +99,4 @@ def _usage(error: Any) -> str:
 
 
 def _complain(text: str) -> None:
-    typer.echo(f"penstock: {text}", err=True)
+    say(f"penstock: {text}", err=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.cli.options import AsJson, OnlyResult
+from penstock.cli.saying import say
 
 if TYPE_CHECKING:
     from penstock.dashboard.listening import Address
@@ -64,12 +65,12 @@ def dashboard(
 
     def ready(address: Address) -> None:
         if json:
-            typer.echo(json_format.dumps({"address": str(address)}))
+            say(json_format.dumps({"address": str(address)}))
         elif quiet:
-            typer.echo(str(address))
+            say(str(address))
         else:
             asks = "  (asks for the token)" if token else ""
-            typer.echo(f"Dashboard: {address}{asks}\nCtrl-C ends it; queries go on.")
+            say(f"Dashboard: {address}{asks}\nCtrl-C ends it; queries go on.")
         sys.stdout.flush()
         if open_browser:
             webbrowser.open(str(address))

@@ -12,6 +12,7 @@ import typer
 from penstock.cli.display import display
 from penstock.cli.options import AsJson, Master, OnlyErrors
 from penstock.cli.remaining import OfLoad
+from penstock.cli.saying import say
 from penstock.cli.time_left import spinning
 
 
@@ -47,12 +48,12 @@ def demo(
             directory,
             master,
             load,
-            say=(lambda _: None) if json or quiet else typer.echo,
+            say=(lambda _: None) if json or quiet else say,
             progress=display(title, json=json, quiet=quiet, remaining=remaining),
             starting=partial(spinning, quiet, "Starting Spark"),
             dashboard=dashboard and not json and not quiet,
         )
     if json:
-        typer.echo(json_format.dumps(run_demo.as_dict(shown)))
+        say(json_format.dumps(run_demo.as_dict(shown)))
     elif not quiet:
-        typer.echo(run_demo.as_text(shown))
+        say(run_demo.as_text(shown))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-import typer
-from rich.console import Console
-
 from penstock.cli.progress import LiveProgress, NoProgress, PlainProgress, Progress
 from penstock.cli.remaining import Line
 from penstock.cli.run_record import RunRecord
+from penstock.cli.saying import say
+from penstock.plain_console import PlainConsole
+from penstock.terminal import plain
 
 
 def display(
@@ -24,7 +24,7 @@ def display(
 
     Plain lines go to standard output, which is a log then; beside JSON there are none.
     """
-    console = Console(stderr=True)
+    console = PlainConsole(stderr=True)
     if quiet:
         return lambda outputs: NoProgress()
     if console.is_terminal:
@@ -39,10 +39,10 @@ class OnlyAnnouncements(NoProgress):
 
     def announce(self, text: str) -> None:
         """Write it to standard error: standard output is for the JSON object."""
-        typer.echo(text, err=True)
+        say(text, err=True)
 
 
 def _write_line(text: str) -> None:
     # Whoever reads a pipe wants to see the line now.
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{plain(text)}\n")
     sys.stdout.flush()

@@ -11,6 +11,7 @@ import typer
 import penstock.doctor as checks
 from penstock.cli.complaints import WRONG
 from penstock.cli.options import AsJson
+from penstock.cli.saying import say
 from penstock.cli.time_left import spinning
 
 
@@ -38,8 +39,8 @@ def doctor(
     shown = [finding for finding in findings if not (quiet and finding.ok)]
     if json:
         ok = all(finding.ok for finding in findings)
-        typer.echo(json_format.dumps({"ok": ok, "findings": checks.as_dicts(shown)}))
+        say(json_format.dumps({"ok": ok, "findings": checks.as_dicts(shown)}))
     elif shown:
-        typer.echo(checks.render(shown))
+        say(checks.render(shown))
     if not all(finding.ok for finding in findings):
         raise typer.Exit(WRONG)

@@ -10,6 +10,7 @@ import typer
 
 from penstock.cli.job_file import JobFile
 from penstock.cli.options import AsJson, File, OnlyResult
+from penstock.cli.saying import say
 from penstock.cli.time_left import spinning
 
 
@@ -37,4 +38,4 @@ def explain(
 
     with spinning(quiet, "Starting Spark, to check the expressions"):
         text = explain_job(JobFile.parse(file), format.value)
-    typer.echo(json_format.dumps({"format": format.value, "topology": text}) if json else text)
+    say(json_format.dumps({"format": format.value, "topology": text}) if json else text)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from penstock.cli.options import AsJson, OnlyErrors
+from penstock.cli.saying import say
 
 
 def init(
@@ -34,6 +35,6 @@ def init(
 
     written = write_project(directory, name, force=force)
     if json:
-        typer.echo(json_format.dumps(written.as_dict()))
+        say(json_format.dumps(written.as_dict()))
     elif not quiet:
-        typer.echo(written.as_text())
+        say(written.as_text())

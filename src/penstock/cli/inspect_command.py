@@ -6,11 +6,12 @@ import json as json_format
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from penstock.cli.complaints import WRONG
 from penstock.cli.options import AsJson
+from penstock.cli.saying import say
 from penstock.cli.time_left import shown
+from penstock.plain_console import PlainConsole
 
 
 def inspect(
@@ -36,8 +37,8 @@ def inspect(
     with shown(quiet) as show:
         found = inspect_checkpoint(checkpoint, on_read=show)
     if json:
-        typer.echo(json_format.dumps(found.as_dict()))
+        say(json_format.dumps(found.as_dict()))
     else:
-        Console().print(as_screen(found, quiet=quiet))
+        PlainConsole().print(as_screen(found, quiet=quiet))
     if not found.is_sound:
         raise typer.Exit(WRONG)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.cli.options import AsJson, OnlyResult
+from penstock.cli.saying import say
 from penstock.cli.time_left import shown
 from penstock.errors import ConfigurationError
 
@@ -55,9 +56,9 @@ def metrics(
         return
     _read(collector, quiet)
     if json:
-        typer.echo(json_format.dumps({"metrics": exposition.as_json(collector)}))
+        say(json_format.dumps({"metrics": exposition.as_json(collector)}))
     else:
-        typer.echo(exposition.as_text(collector), nl=False)
+        say(exposition.as_text(collector), nl=False)
 
 
 def _serve(collector: JournalCollector, port: int, host: str, quiet: bool) -> None:
@@ -69,7 +70,7 @@ def _serve(collector: JournalCollector, port: int, host: str, quiet: bool) -> No
             _read(collector, quiet)
             server.serve(collector)
             if not quiet:
-                typer.echo(f"serving metrics at {server.address} until Ctrl-C")
+                say(f"serving metrics at {server.address} until Ctrl-C")
             threading.Event().wait()
     finally:
         server.close()

@@ -11,6 +11,7 @@ import io
 import logging
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from penstock import doctor
 from penstock.errors import ConfigurationError, first_line
+from penstock.secrets import keep_secrets_of, redacted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,6 +55,7 @@ def quiet_spark(
     modules in the directories ``import_from``.
     """
     _prepare_environment(master, import_from)
+    keep_secrets_of(settings or {})
     chosen = {**SETTINGS, **(LOCAL_SETTINGS if is_local(master) else {}), **(settings or {})}
     before = signal.getsignal(signal.SIGINT)
     chosen["spark.master"] = master
@@ -92,13 +95,36 @@ def _open_log(log: Path | None) -> Iterator[BinaryIO]:
         return
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
-        file = log.open("w+b")
+        # For nobody else: until it is looked through at the end, it holds what Spark says as is.
+        descriptor = os.open(log, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        file = os.fdopen(descriptor, "w+b")
     except OSError as error:
         raise ConfigurationError(
             f"{log} cannot be written: {error.strerror}. Name another directory."
         ) from error
     with file:
-        yield file
+        try:
+            yield file
+        finally:
+            _hide_secrets(file)
+
+
+def _hide_secrets(log: BinaryIO) -> None:
+    """Hide in a log what Spark, a driver or a user function said of secrets."""
+    log.seek(0)
+    with tempfile.TemporaryFile() as cleaned:
+        is_clean = True
+        for line in log:
+            text = line.decode(errors="surrogateescape")
+            hidden = redacted(text)
+            is_clean = is_clean and hidden == text
+            cleaned.write(hidden.encode(errors="surrogateescape"))
+        if is_clean:
+            return
+        cleaned.seek(0)
+        log.seek(0)
+        log.truncate()
+        shutil.copyfileobj(cleaned, log)
 
 
 @contextlib.contextmanager

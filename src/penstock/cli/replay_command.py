@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from penstock.cli.completion import complete_policy
 from penstock.cli.options import AsJson, OnlyResult
+from penstock.cli.saying import say
 from penstock.cli.time_left import shown
+from penstock.plain_console import PlainConsole
 from penstock.windows.durations import seconds as seconds_of
 
 
@@ -67,6 +68,6 @@ def replay(
     with shown(quiet) as show:
         log = replay_log.replay_log(file, policy or (), given, show)
     if json:
-        typer.echo(json_format.dumps(replay_log.as_dict(log)))
+        say(json_format.dumps(replay_log.as_dict(log)))
     else:
-        Console().print(replay_log.as_screen(log))
+        PlainConsole().print(replay_log.as_screen(log))

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from penstock.cli.command_line import ExampleCommand
 from penstock.cli.options import AsJson, OnlyResult
+from penstock.cli.saying import say
 from penstock.cli.time_left import Shown, shown
 from penstock.errors import ConfigurationError
+from penstock.plain_console import PlainConsole
 
 if TYPE_CHECKING:
     from penstock.history.journal_history import JournalHistory
@@ -100,14 +101,14 @@ def report(
         _write(html, page(told, zone, command, time.time()))
     if json:
         written = {} if html is None else {"html": str(html)}
-        typer.echo(json_format.dumps(as_dict(told) | written))
+        say(json_format.dumps(as_dict(told) | written))
     elif html is None:
-        Console().print(as_screen(told))
+        PlainConsole().print(as_screen(told))
     elif not quiet:
         size = html.stat().st_size / 1024
-        typer.echo(f"Written: {html} ({size:,.0f} KiB). Open it in a browser: {_address(html)}")
+        say(f"Written: {html} ({size:,.0f} KiB). Open it in a browser: {_address(html)}")
         for problem in told.problems.values():
-            typer.echo(f"penstock: {problem}", err=True)
+            say(f"penstock: {problem}", err=True)
 
 
 def _read(

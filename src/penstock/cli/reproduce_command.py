@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from penstock.cli.options import AsJson, OnlyResult
+from penstock.cli.saying import say
 from penstock.cli.time_left import shown
+from penstock.plain_console import PlainConsole
 
 
 class PaperName(StrEnum):
@@ -54,6 +55,6 @@ def reproduce(
         found = papers.reproduce(paper.value, data=data, quick=quick, progress=show)
         files = write_reproduction(found, folder)
     if json:
-        typer.echo(json_format.dumps(reproducing.as_dict(found, files)))
+        say(json_format.dumps(reproducing.as_dict(found, files)))
     else:
-        Console().print(reproducing.as_screen(found, files))
+        PlainConsole().print(reproducing.as_screen(found, files))

@@ -14,6 +14,7 @@ from penstock.cli.display import display
 from penstock.cli.job_file import JobFile
 from penstock.cli.options import AsJson, File, Master, OnlyErrors
 from penstock.cli.remaining import OfAvailable
+from penstock.cli.saying import say
 from penstock.cli.time_left import spinning
 from penstock.windows.durations import seconds as seconds_of
 
@@ -116,6 +117,6 @@ def run(
         starting=partial(spinning, quiet, f"Starting Spark on {master}"),
     )
     if json:
-        typer.echo(json_format.dumps(run_job.as_dict(ended)))
+        say(json_format.dumps(run_job.as_dict(ended)))
     elif not quiet:
-        typer.echo(run_job.as_text(ended))
+        say(run_job.as_text(ended))

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from penstock.cli.completion import complete_policy, complete_topology, complete_workload
 from penstock.cli.options import AsJson, OnlyResult
+from penstock.cli.saying import say
 from penstock.cli.time_left import shown
+from penstock.plain_console import PlainConsole
 from penstock.windows.durations import typed_seconds
 
 if TYPE_CHECKING:
@@ -142,9 +143,9 @@ def simulate(
     with shown(quiet) as show:
         done = simulating.run(asked, show)
     if json:
-        typer.echo(json_format.dumps(simulating.as_dict(done)))
+        say(json_format.dumps(simulating.as_dict(done)))
     else:
-        console = Console()
+        console = PlainConsole()
         console.print(simulating.as_screen(done, console.width))
 
 
@@ -190,6 +191,6 @@ def _plan(
     with shown(quiet) as show:
         found = capacity_plan.plan(asked, target, show)
     if json:
-        typer.echo(json_format.dumps(as_dict(found)))
+        say(json_format.dumps(as_dict(found)))
     else:
-        Console().print(capacity_plan.as_screen(found))
+        PlainConsole().print(capacity_plan.as_screen(found))

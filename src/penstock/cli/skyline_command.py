@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from penstock.cli.options import AsJson, OnlyErrors
+from penstock.cli.saying import say
 from penstock.cli.time_left import shown
 from penstock.journal.location import journal_of
 
@@ -35,8 +36,8 @@ def skyline(
             journal_of(journal), operator, lambda share: show("reading", share)
         )
     if json:
-        typer.echo(json_format.dumps({"skylines": drawing.as_dicts(windows)}))
+        say(json_format.dumps({"skylines": drawing.as_dicts(windows)}))
         return
     drawing.draw(windows, png)
     if not quiet:
-        typer.echo(drawing.as_text(windows, png))
+        say(drawing.as_text(windows, png))

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
+from penstock.plain_console import PlainConsole
+
 
 class Shown:
     """Shows how far something has come; nothing where nobody looks.
@@ -36,7 +38,7 @@ def shown(
     quiet: bool, at_first: str = "reading", console: Console | None = None
 ) -> Iterator[Shown]:
     """Show progress, and the time left, while something long runs."""
-    console = console or Console(stderr=True)
+    console = console or PlainConsole(stderr=True)
     if quiet or not console.is_terminal:
         yield Shown(None)
         return
@@ -48,7 +50,7 @@ def shown(
 @contextmanager
 def spinning(quiet: bool, what: str, console: Console | None = None) -> Iterator[None]:
     """Show that something is at work of which nobody knows how long it takes."""
-    console = console or Console(stderr=True)
+    console = console or PlainConsole(stderr=True)
     if quiet or not console.is_terminal:
         yield
         return

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json as json_format
 import platform
 
-import typer
-
 # Asked of the package, a name is first looked for in the whole public API, which takes seconds.
 import penstock.doctor as checks
 from penstock.cli.options import AsJson, OnlyResult
+from penstock.cli.saying import say
 from penstock.version import __version__
 
 
@@ -25,9 +24,9 @@ def version(json: AsJson = False, quiet: OnlyResult = False) -> None:
         "python": platform.python_version(),
     }
     if json:
-        typer.echo(json_format.dumps(versions))
+        say(json_format.dumps(versions))
     elif quiet:
-        typer.echo(__version__)
+        say(__version__)
     else:
         others = f"PySpark {versions['pyspark']}, Python {versions['python']}"
-        typer.echo(f"penstock {__version__} ({others})")
+        say(f"penstock {__version__} ({others})")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import logging
 import os
 import socket
 import subprocess
@@ -13,9 +12,10 @@ from collections.abc import Iterator
 
 from penstock.dashboard.listening import DEFAULT_PORT, LOCALHOST, Address, listening_on
 from penstock.errors import ConfigurationError
+from penstock.secrets import logger
 
 _END_WITHIN_SECONDS = 5.0
-_log = logging.getLogger("penstock.dashboard")
+_log = logger("penstock.dashboard")
 
 
 class DashboardBeside:
@@ -39,7 +39,8 @@ class DashboardBeside:
         command = [sys.executable, "-m", "penstock", "dashboard", journal, "--quiet", "--wait"]
         command += ["--listening", str(place), "--parent", str(os.getpid())]
         try:
-            self._process = subprocess.Popen(
+            # A list of our own words and a path, and no shell.
+            self._process = subprocess.Popen(  # nosec B603
                 command,
                 pass_fds=[place],
                 stdin=subprocess.DEVNULL,

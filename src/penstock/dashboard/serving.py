@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from penstock.dashboard.guard import LOOPBACK, check_address
 from penstock.dashboard.listening import DEFAULT_PORT, LOCALHOST, Address, listening_on
 from penstock.dashboard.watched import Watched
+from penstock.secrets import keep_secret
 
 if TYPE_CHECKING:
     import uvicorn
@@ -42,6 +43,7 @@ def serve(
     the parent has opened, by its number.
     """
     check_address(host, token, control=control)
+    keep_secret(token)
     # Whoever opens a page should not wait for the thread that reads journals.
     sys.setswitchinterval(_SWITCH_SECONDS)
     watched = Watched(journals, wait=wait)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -12,8 +11,9 @@ from penstock.errors import ConfigurationError
 from penstock.history.journal_history import JournalHistory
 from penstock.journal.location import journal_of
 from penstock.journal.segments import segment_numbers
+from penstock.secrets import logger
 
-_log = logging.getLogger("penstock.dashboard")
+_log = logger("penstock.dashboard")
 _LOOK_EVERY_SECONDS = 0.5
 _GLANCE_SEGMENTS = 2
 _GRACE_SECONDS = 4.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from penstock.arguments import checked, shown
 from penstock.elasticity.control_interval import ControlInterval
 from penstock.elasticity.decision import Decision
 from penstock.elasticity.observation import Observation
@@ -15,6 +16,7 @@ from penstock.elasticity.rails.rail import Situation, in_slots
 from penstock.elasticity.settings import length, whole
 from penstock.elasticity.wish import Moment, Wish, whole_slots
 from penstock.elasticity.workload import Workload, in_use
+from penstock.errors import ConfigurationError
 from penstock.windows.durations import Duration, seconds
 
 VERSION = 1
@@ -54,6 +56,10 @@ class Adapting:
 
     def __post_init__(self) -> None:
         rails = self.rails
+        if not isinstance(rails, GuardRails):
+            raise ConfigurationError(
+                f"{self.kind}(rails={shown(rails)}) can't work. Write rails=ps.GuardRails(...)."
+            )
         if self.min_slots is not None:
             rails = replace(rails, min_slots=self.min_slots)
         if self.max_slots is not None:
@@ -96,6 +102,7 @@ class Adapting:
     def _load_own(self, state: dict[str, Any]) -> None:
         """Take up what ``_save_own`` returned."""
 
+    @checked
     def decide(self, observation: Observation) -> Decision:
         """Return the plan for the next micro-batch."""
         observation, memory = self._allowing(observation), self._memory

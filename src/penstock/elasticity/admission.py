@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
+from penstock.arguments import checked, is_finite
 from penstock.elasticity.batch_cost import BatchCost
 from penstock.elasticity.shed_rows import NO_ROWS_SHED, ShedRows
 from penstock.errors import ConfigurationError
@@ -41,7 +42,7 @@ class Admission:
     ki: float = 0.2
 
     def __post_init__(self) -> None:
-        if not _is_number(self.target) or not 0 < self.target <= 1:
+        if not is_finite(self.target) or not 0 < self.target <= 1:
             raise ConfigurationError(
                 f"Admission(target={self.target!r}) is no share of the trigger. Write a number "
                 "above 0 and up to 1, such as 0.8."
@@ -51,7 +52,7 @@ class Admission:
                 f"Admission(batch={self.batch!r}) is no time. Write for example batch='5 seconds'."
             )
         for name, gain in (("kp", self.kp), ("ki", self.ki)):
-            if not _is_number(gain) or not 0 <= gain <= 1:
+            if not is_finite(gain) or not 0 <= gain <= 1:
                 raise ConfigurationError(
                     f"Admission({name}={gain!r}) is no gain. Write a number from 0 to 1."
                 )
@@ -64,6 +65,7 @@ class Admission:
                     "limit. Write min_rows up to max_rows."
                 )
 
+    @checked
     def goal_seconds(self, trigger_seconds: float | None) -> float:
         """Return how long a micro-batch should take."""
         if self.batch is not None:
@@ -187,9 +189,9 @@ class AdmissionControl:
         """Take up what ``save`` returned; ValueError where it is something else."""
         rate: Any = state.get("rate")
         owed: Any = state.get("owed_seconds")
-        if not (rate is None or (_is_number(rate) and 0 < rate < _MOST_ROWS)):
+        if not (rate is None or (is_finite(rate) and 0 < rate < _MOST_ROWS)):
             raise ValueError(f"rate is {rate!r}")
-        if not _is_number(owed) or owed < 0:
+        if not is_finite(owed) or owed < 0:
             raise ValueError(f"owed_seconds is {owed!r}")
         self._cost = BatchCost.load(state.get("cost"))
         self._rate = rate
@@ -198,10 +200,6 @@ class AdmissionControl:
 
 def _shown(length_seconds: float) -> str:
     return in_seconds(max(1_000, round(length_seconds * 1_000) * 1_000))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
 
 
 def _check_rows(name: str, rows: Any) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from operator import index
 from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
+from penstock.arguments import shown
 from penstock.elasticity.observation import Observation
 from penstock.errors import ConfigurationError
 
@@ -43,11 +44,27 @@ tasks are whole numbers, 1 or more.
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "slots", _whole(self.slots, "slots"))
+        for each in ("tasks", "expected_rows", "low_rows", "high_rows"):
+            if not isinstance(getattr(self, each), Mapping):
+                raise ConfigurationError(
+                    f"Decision({each}={shown(getattr(self, each))}) can't be carried out. Write a "
+                    "dict by operator."
+                )
         tasks = {str(name): _whole(n, f"tasks of '{name}'") for name, n in self.tasks.items()}
         object.__setattr__(self, "tasks", tasks)
         for each in ("expected_rows", "low_rows", "high_rows"):
-            rows = {str(name): float(number) for name, number in getattr(self, each).items()}
+            rows = {str(name): _number(n, each) for name, n in getattr(self, each).items()}
             object.__setattr__(self, each, rows)
+
+
+def _number(value: Any, what: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ConfigurationError(
+            f"a decision with {shown(value)} as one of its {what} can't be carried out. Rows are "
+            "numbers."
+        ) from None
 
 
 def _whole(number: SupportsIndex, what: str) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from penstock.arguments import checked
 from penstock.elasticity.adapting import Adapting
 from penstock.elasticity.decision import Decision
 from penstock.elasticity.fuzzy_rules import Parallelism, changed, factors, next_parallelism
@@ -18,6 +19,7 @@ from penstock.elasticity.wish import Moment, Wish, figure, wait_for_slots
 ONE_SLOT_UTILISATION = 0.9
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class Fuzzy(Adapting):
     """The fuzzy controller of Elastic-PPQ (section 4.2), for any topology of two stages.
@@ -66,6 +68,7 @@ class Fuzzy(Adapting):
         self._set("_stages", [])  # those of preference queries, once they are known
         self._set("_batches", [])  # what was measured of them since the last decision
 
+    @checked
     def decide(self, observation: Observation) -> Decision:
         """Return the plan for the next micro-batch."""
         measured = MeasuredStages.seen(observation)

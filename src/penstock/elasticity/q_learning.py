@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from math import ceil, exp, floor, isfinite, log
+from math import ceil, exp, floor, inf, isfinite, log
+from operator import index
 from random import Random
 from typing import Any, ClassVar
 
+from penstock.arguments import checked, shown
 from penstock.elasticity.adapting import Adapting
 from penstock.elasticity.observation import Observation
 from penstock.elasticity.rails.rail import in_slots
@@ -19,6 +22,7 @@ from penstock.errors import ConfigurationError
 
 LOWEST_BUCKET = -1
 LATE = -10.0
+MOST_ROUNDS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,7 @@ class QLearning(Adapting):
         number(self.kind, "bucket", self.bucket, above=1)
         self._set("_table", {})
 
+    @checked
     def train(
         self,
         samples: Iterable[Observation | RateSample | tuple[float, int, float]],
@@ -74,7 +79,7 @@ class QLearning(Adapting):
         ``exploration`` one of those tried least. A sample with n slots busy u of the time would
         keep m slots busy u n / m.
         """
-        whole("QLearning.train", "rounds", rounds)
+        whole("QLearning.train", "rounds", rounds, most=MOST_ROUNDS)
         number("QLearning.train", "exploration", exploration, above=0, up_to=1)
         known = _rate_samples(samples)
         if not known:
@@ -86,7 +91,7 @@ class QLearning(Adapting):
             max(each.slots, ceil(each.slots * each.utilisation / self.utilisation))
             for each in known
         )
-        chance = Random(seed)
+        chance = Random(int(seed))
         table: dict[int, dict[int, float]] = {}
         tried: dict[tuple[int, int], int] = {}
 
@@ -121,8 +126,10 @@ class QLearning(Adapting):
             return LOWEST_BUCKET
         return floor(log(rows_per_second) / log(self.bucket) + 1e-9)
 
+    @checked
     def best(self, rows_per_second: float) -> int | None:
         """Return the slots that the table has for a rate; None before it was trained."""
+        number("QLearning.best", "rows_per_second", rows_per_second, above=-inf)
         bucket = self._nearest(rows_per_second)
         return None if bucket is None else _best(self._table[bucket])
 
@@ -175,6 +182,16 @@ def _best(values: dict[int, float]) -> int:
     return max(values, key=lambda slots: (values[slots], -slots))
 
 
+def _rate_sample(given: Any) -> RateSample:
+    if isinstance(given, tuple | list) and len(given) == 3:
+        with suppress(TypeError, ValueError, OverflowError):
+            return RateSample(float(given[0]), index(given[1]), float(given[2]))
+    raise ConfigurationError(
+        f"QLearning.train can't learn from {shown(given)}. Give observations of a run, or tuples "
+        "of rows a second, slots and utilisation."
+    )
+
+
 def _rate_samples(
     given: Iterable[Observation | RateSample | tuple[float, int, float]],
 ) -> list[RateSample]:
@@ -188,7 +205,7 @@ def _rate_samples(
                 rate = sum(load.arrivals.rates.values())
                 samples.append(RateSample(rate, in_use(each), utilisation))
         else:
-            samples.append(each if isinstance(each, RateSample) else RateSample(*each))
+            samples.append(each if isinstance(each, RateSample) else _rate_sample(each))
     for sample in samples:
         numbers = (sample.rows_per_second, sample.utilisation)
         if sample.slots < 1 or not all(isfinite(each) and each >= 0 for each in numbers):

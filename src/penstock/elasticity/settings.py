@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from math import inf, isfinite
+from math import inf
 
+from penstock.arguments import is_finite, shown
 from penstock.errors import ConfigurationError
 from penstock.windows.durations import Duration, seconds
 
 
-def whole(owner: str, name: str, value: object, least: int = 1) -> int:
-    """Return a whole number, ``least`` or more.
+def whole(owner: str, name: str, value: object, least: int = 1, most: int | None = None) -> int:
+    """Return a whole number, ``least`` or more, and ``most`` at most where that is said.
 
     >>> whole("Incremental", "step", 0)
     Traceback (most recent call last):
@@ -19,7 +20,11 @@ def whole(owner: str, name: str, value: object, least: int = 1) -> int:
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise ConfigurationError(
-            f"{owner}({name}={value!r}) can't work. Write a whole number, {least} or more."
+            f"{owner}({name}={shown(value)}) can't work. Write a whole number, {least} or more."
+        )
+    if most is not None and value > most:
+        raise ConfigurationError(
+            f"{owner}({name}={shown(value)}) would take too long. Write {most:,} at most."
         )
     return value
 
@@ -35,13 +40,12 @@ def number(
     penstock.errors.ConfigurationError: AutoScalePlus(beta=1.5) can't work. Write a number above \
 0, up to 1.
     """
-    fine = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
-    if not fine or not above < value <= up_to or not value < below:  # type: ignore[operator]
+    if not is_finite(value) or not above < value <= up_to or not value < below:  # type: ignore[operator]
         limits = [f"above {above:g}"]
         limits += [f"up to {up_to:g}"] if up_to < inf else []
         limits += [f"below {below:g}"] if below < inf else []
         raise ConfigurationError(
-            f"{owner}({name}={value!r}) can't work. Write a number {', '.join(limits)}."
+            f"{owner}({name}={shown(value)}) can't work. Write a number {', '.join(limits)}."
         )
     return float(value)  # type: ignore[arg-type]
 
@@ -55,10 +59,11 @@ def length(owner: str, name: str, value: Duration, *, positive: bool = False) ->
     try:
         result = seconds(value)
     except ConfigurationError as error:
-        raise ConfigurationError(f"{owner}({name}={value!r}): {error}") from None
+        raise ConfigurationError(f"{owner}({name}={shown(value)}): {error}") from None
     if positive and result <= 0:
         raise ConfigurationError(
-            f"{owner}({name}={value!r}) can't work. Write a length of time such as '10 seconds'."
+            f"{owner}({name}={shown(value)}) can't work. Write a length of time such as "
+            "'10 seconds'."
         )
     return result
 
@@ -72,7 +77,7 @@ def one_of(owner: str, name: str, value: object, choices: tuple[str, ...]) -> st
     penstock.errors.ConfigurationError: AutoScalePlus(combine='mean') can't work. Write 'max' or \
 'min'.
     """
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         written = " or ".join(repr(choice) for choice in choices)
-        raise ConfigurationError(f"{owner}({name}={value!r}) can't work. Write {written}.")
+        raise ConfigurationError(f"{owner}({name}={shown(value)}) can't work. Write {written}.")
     return str(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -14,11 +13,12 @@ from penstock.elasticity.observation import Observation
 from penstock.elasticity.shed_rows import NO_ROWS_SHED, ShedRows
 from penstock.engine.read_limits import ReadLimits, shares
 from penstock.journal.events import FaultSeen, KnownEvent, LimitSet
+from penstock.secrets import logger
 
 _TOLD_FROM = 0.05  # a smaller change of the limit is not worth a line in the journal
 _FAULT = "no read limit"
 
-_log = logging.getLogger("penstock.engine")
+_log = logger("penstock.engine")
 
 
 class Admitting:

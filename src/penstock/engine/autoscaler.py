@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from penstock.elasticity.decision import Decision, Policy
 from penstock.elasticity.query_progress import QueryProgress, TaskTimes, parse_query_progress
 from penstock.elasticity.watched_queries import Pool, WatchedQueries, decision_for_query
 from penstock.engine.autoscale_status import AutoscaleStatus, QueryDecision, status_of
+from penstock.engine.known_secrets import learn_secrets
 from penstock.engine.own_queries import is_own
 from penstock.engine.progress_listener import Ended, Heard, ProgressListener, Reported, WasIdle
 from penstock.engine.session import spark_version
@@ -37,13 +37,14 @@ from penstock.journal.events import (
     SlotsChanged,
 )
 from penstock.journal.writer import JournalWriter
+from penstock.secrets import logger
 from penstock.version import __version__
 
 KEPT_DECISIONS = 1_000
 LOOK_SECONDS = 1.0
 _STOP_SECONDS = 10.0
 
-_log = logging.getLogger("penstock.autoscale")
+_log = logger("penstock.autoscale")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class Autoscaler:
     def __init__(
         self, spark: SparkSession, setting: AutoscaleSetting, journal: JournalWriter | None
     ) -> None:
+        learn_secrets(spark)
         self._spark = spark
         self._setting = setting
         self._journal = journal

@@ -7,13 +7,15 @@ log, ``spark/`` is Spark's own checkpoint, ``panes/`` and ``state/`` hold the st
 
 from __future__ import annotations
 
-import json
+import re
 import uuid
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from penstock.engine.checkpoint_lock import CheckpointLock
-from penstock.engine.commit_log import CommitLog, parse_document
+from penstock.engine.commit_log import CommitLog
+from penstock.engine.documents import NOT_AS_WRITTEN, parse_document, sealed
+from penstock.engine.spark_log import SparkLog
 from penstock.errors import CheckpointError
 from penstock.topology.compatibility import Fingerprint, breaking_changes
 
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
     from penstock.sinks.filesystem import HadoopFiles
 
 FORMAT = "penstock-query"
-VERSION = 1
+VERSION = 2
+_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class Checkpoint:
     sources: tuple[str, ...]
     log: CommitLog
     lock: CheckpointLock
+    spark_log: SparkLog
 
     @property
     def spark_path(self) -> str:
@@ -61,12 +65,12 @@ def _open(files: HadoopFiles, path: str, now: Fingerprint, lock: CheckpointLock)
         return _create(files, path, now, lock)
     document = parse_document(text, identity, FORMAT, VERSION)
     try:
-        query_id = str(document["query_id"])
+        query_id = _checked_id(document["query_id"])
         before = Fingerprint.from_json(document["fingerprint"])
-    except (KeyError, TypeError, AttributeError) as error:
+    except NOT_AS_WRITTEN as error:
         raise CheckpointError(
-            f"'{identity}' has a field missing or wrong ({error!r}). Put it back from a copy, or "
-            "start with a new checkpoint directory."
+            f"'{identity}' has a field missing or wrong ({error!r:.300}). Put it back from a copy, "
+            "or start with a new checkpoint directory."
         ) from None
     changes = breaking_changes(before, now)
     if changes:
@@ -75,11 +79,25 @@ def _open(files: HadoopFiles, path: str, now: Fingerprint, lock: CheckpointLock)
             f"{'; '.join(changes)}. Undo that, or start with a new checkpoint directory."
         )
     log = CommitLog(files, f"{path}/commits", query_id)
+    # Before anything is swept away that the newest record does not name: it may be a lost one that
+    # names it.
+    spark_log = SparkLog(files, f"{path}/spark")
+    if log.latest is None:
+        spark_log.check(None, None)
+    else:
+        spark_log.check(log.latest.batch_id, log.latest.offsets)
     # Operators with state may have come; the order of sources stays the one Spark knows.
     accepted = replace(now, sources=before.sources)
     if accepted != before:
         _write_identity(files, identity, query_id, accepted)
-    return Checkpoint(path, query_id, before.sources, log, lock)
+    return Checkpoint(path, query_id, before.sources, log, lock, spark_log)
+
+
+def _checked_id(query_id: object) -> str:
+    """Check an identity: journals and scratch directories are named after it."""
+    if not isinstance(query_id, str) or _ID.fullmatch(query_id) is None:
+        raise ValueError(f"query_id is {query_id!r:.80}")
+    return query_id
 
 
 def _create(files: HadoopFiles, path: str, now: Fingerprint, lock: CheckpointLock) -> Checkpoint:
@@ -88,12 +106,13 @@ def _create(files: HadoopFiles, path: str, now: Fingerprint, lock: CheckpointLoc
     if foreign:
         raise CheckpointError(
             f"'{path}' holds {', '.join(sorted(foreign))} but no query.json: it is the checkpoint "
-            "of another query or a damaged one. Give an empty directory as checkpoint."
+            "of another query or a damaged one. Put it back from a copy, or give an empty "
+            "directory as checkpoint."
         )
     query_id = str(uuid.uuid4())
     _write_identity(files, f"{path}/query.json", query_id, now)
     log = CommitLog(files, f"{path}/commits", query_id)
-    return Checkpoint(path, query_id, now.sources, log, lock)
+    return Checkpoint(path, query_id, now.sources, log, lock, SparkLog(files, f"{path}/spark"))
 
 
 def _write_identity(
@@ -105,4 +124,4 @@ def _write_identity(
         "query_id": query_id,
         "fingerprint": fingerprint.to_json(),
     }
-    files.write_atomic(identity, json.dumps(document, indent=1))
+    files.write_atomic(identity, sealed(document, indent=1))

@@ -5,25 +5,29 @@ Reading a record runs no code: it is JSON, checked field by field.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from penstock.elasticity.decision import Decision
+from penstock.engine.documents import NOT_AS_WRITTEN, WAY_OUT, parse_document, sealed
 from penstock.engine.keyed_state import KeyedState
 from penstock.engine.window_state import WindowState
 from penstock.errors import CheckpointError, ConfigurationError
+from penstock.secrets import redacted
+from penstock.topology.dag import is_name
 from penstock.windows.watermark import Mark
+from penstock.windows.whole_numbers import in_64_bits
 
 if TYPE_CHECKING:
     from penstock.sinks.filesystem import HadoopFiles
 
 FORMAT = "penstock-commit"
-VERSION = 2
+VERSION = 3
 KEPT_RECORDS = 100
 _NAME = re.compile(r"^(\d{12})\.json$")
+_LONGEST_NAME = 255  # bytes, as file systems have it
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,8 @@ class CommitRecord:
     ones. ``placement`` is what the placement learnt, by component, ``policy`` what the policy did,
     ``admission`` what was learnt of read limits, ``plan`` how operators were grouped: all can be
     learnt anew, so a record without them, or with something else in their place, is read all the
-    same.
+    same. ``offsets`` is the checksum of what Spark noted of the batch; ``is_split`` says whether
+    there was a rule by which rows of it were shed.
     """
 
     query_id: str
@@ -51,12 +56,14 @@ class CommitRecord:
     policy: Mapping[str, Any] = field(default_factory=dict)
     admission: Mapping[str, Any] = field(default_factory=dict)
     plan: Mapping[str, Any] = field(default_factory=dict)
+    offsets: str | None = None
+    is_split: bool = False
 
     def to_json(self) -> str:
         """Write it as a JSON document that names its own format and version."""
         decision = {
             "slots": self.decision.slots,
-            "reason": self.decision.reason,
+            "reason": redacted(self.decision.reason),
             "tasks": dict(self.decision.tasks),
         }
         document = {
@@ -74,8 +81,10 @@ class CommitRecord:
             "policy": dict(self.policy),
             "admission": dict(self.admission),
             "plan": dict(self.plan),
+            "offsets": self.offsets,
+            "is_split": self.is_split,
         }
-        return json.dumps(document, separators=(",", ":"))
+        return sealed(document)
 
     @classmethod
     def from_json(cls, text: str, file: str) -> CommitRecord:
@@ -97,48 +106,39 @@ class CommitRecord:
                     str(k): None if v is None else _typed(document["lows"], k, int)
                     for k, v in document["lows"].items()
                 },
-                windows={str(k): WindowState.from_json(v) for k, v in document["windows"].items()},
+                windows={
+                    _operator(k): WindowState.from_json(v) for k, v in document["windows"].items()
+                },
                 placement=_learnt(document.get("placement")),
                 keyed={
-                    str(k): KeyedState.from_json(v) for k, v in document.get("keyed", {}).items()
+                    _operator(k): KeyedState.from_json(v)
+                    for k, v in document.get("keyed", {}).items()
                 },
                 policy=_learnt(document.get("policy")),
                 admission=_learnt(document.get("admission")),
                 plan=_learnt(document.get("plan")),
+                offsets=document.get("offsets"),
+                is_split=document.get("is_split") is True,
             )
-        except (KeyError, TypeError, ValueError, AttributeError, ConfigurationError) as error:
+        except (*NOT_AS_WRITTEN, ConfigurationError) as error:
             raise CheckpointError(
-                f"'{file}' is a commit record with a field missing or wrong ({error!r}). {WAY_OUT}"
+                f"'{file}' is a commit record with a field missing or wrong ({error!r:.300}). "
+                f"{WAY_OUT}"
             ) from None
-
-
-WAY_OUT = (
-    "If a copy of the checkpoint exists, put the file back from it; otherwise start with a new "
-    "checkpoint directory: the query then reads its sources from the beginning."
-)
-
-
-def parse_document(text: str, file: str, form: str, version: int) -> dict[str, Any]:
-    """Read a JSON document of a checkpoint, or say what is wrong with the file and the way out."""
-    try:
-        document = json.loads(text)
-    except ValueError as error:
-        raise CheckpointError(f"'{file}' is cut short or damaged ({error}). {WAY_OUT}") from None
-    if not isinstance(document, dict) or document.get("format") != form:
-        raise CheckpointError(f"'{file}' was not written by Penstock ({form} expected). {WAY_OUT}")
-    if document.get("version") != version:
-        raise CheckpointError(
-            f"'{file}' has version {document.get('version')!r} and this Penstock reads version "
-            f"{version}. Run the query with the Penstock that wrote it, or a newer one."
-        )
-    return document
 
 
 def _typed(document: Mapping[str, Any], name: str, kind: type) -> Any:
     value = document[name]
     if type(value) is not kind:
-        raise TypeError(f"{name} is {value!r}")
-    return value
+        raise TypeError(f"{name} is {value!r:.80}")
+    return in_64_bits(document[name]) if kind is int else value
+
+
+def _operator(name: str) -> str:
+    """Check a name under which state is kept: it is that of a directory as well."""
+    if not is_name(name) or len(name.encode()) > _LONGEST_NAME:
+        raise ValueError(f"{name!r:.80} is no operator's name")
+    return name
 
 
 def _learnt(value: Any) -> dict[str, Any]:

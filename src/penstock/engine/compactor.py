@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,10 +15,11 @@ from penstock.engine.columns import PANE, WIDTH
 from penstock.engine.observations import Measures, counting
 from penstock.engine.pane_store import PaneStore
 from penstock.engine.piece_table import PieceTable, looked_up
+from penstock.secrets import logger
 from penstock.windows.compaction import Compaction, Rewrite
 from penstock.windows.segments import Segment
 
-_log = logging.getLogger("penstock.engine")
+_log = logger("penstock.engine")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import threading
 import time
 from collections import deque
@@ -19,6 +18,7 @@ from penstock.engine.slots import ElasticSlots, Slots
 from penstock.engine.taking_control import TakingControl
 from penstock.journal.control_file import WatchedControl
 from penstock.journal.events import DecisionMade, FaultSeen, ForecastMade, KnownEvent
+from penstock.secrets import logger
 
 KEPT_DECISIONS = 1_000
 MOST_DELAY_SECONDS = 0.005
@@ -27,7 +27,7 @@ IDLE_SECONDS = 10.0
 LOOK_SECONDS = 1.0
 _LAST_WORD_SECONDS = 2.0
 
-_log = logging.getLogger("penstock.engine")
+_log = logger("penstock.engine")
 
 PolicyState = Mapping[str, Any]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Set
@@ -11,13 +10,14 @@ from penstock.engine.executor_leaving import RUNS_A_TASK, Leave, Waiting, free_t
 from penstock.engine.executors import Change, Cluster, ExecutorLedger, Overdue, SlotCounts
 from penstock.engine.warming import OnReady, Warming
 from penstock.journal.events import FaultSeen, KnownEvent, SlotsChanged
+from penstock.secrets import logger
 
 _LOOK_EVERY_SECONDS = 0.25
 _STOP_WITHIN_SECONDS = 15.0
 # What a standalone cluster's master itself writes down for an application that named no number.
 _NO_LIMIT = 2**31 - 1
 
-_log = logging.getLogger("penstock.engine")
+_log = logger("penstock.engine")
 
 
 class ExecutorCare:

@@ -10,6 +10,7 @@ from weakref import WeakSet
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from penstock.arguments import is_finite
 from penstock.engine.cluster_settings import ClusterSettings
 from penstock.engine.cluster_view import ClusterView
 from penstock.engine.executor_care import ExecutorCare
@@ -72,7 +73,7 @@ numbers of slots, 1 or more, and min is not above max.
                 f"cores_per_executor={cores_per_executor!r} is no number of cores. "
                 "Write 1 or more, or leave it out."
             )
-        if not patience_seconds > 0:
+        if not is_finite(patience_seconds) or patience_seconds <= 0:
             raise ConfigurationError(
                 f"patience_seconds={patience_seconds!r} is no time. Write for example 60."
             )

@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 
+from penstock.engine.damaged_files import damaged_file
+from penstock.engine.full_disk import full_disk
 from penstock.engine.python_step import ERROR_MARK, LETTER_FIELDS
 from penstock.errors import CheckpointError, OperatorError, PenstockError, QueryError
 
 # What a Python worker says of a checkpoint comes to the driver in the text of a traceback.
 _DAMAGED = re.compile(r"penstock\.errors\.CheckpointError: (.+)")
+_WORKER_DIED = re.compile(r"Python worker exited unexpectedly|Connection reset.*PythonRunner")
+_STACK = re.compile(r"^\s*(at [\w.$/<>]+\(|\.\.\. \d+ more)", re.MULTILINE)
+_CAUSE = re.compile(r"^Caused by: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
+_PLAN = "=== Streaming Query ==="
+_AGAIN = "Start the query again with the same checkpoint; the micro-batch is run once more."
 
 
-def as_query_error(error: BaseException) -> PenstockError:
-    """Find the user's own failure in Spark's report; else keep what Spark says."""
+def as_query_error(error: BaseException, places: Sequence[str] = ()) -> PenstockError:
+    """Find the user's own failure in Spark's report; else keep what Spark says, without stacks.
+
+    ``places`` are where the query writes, the checkpoint first.
+    """
     if isinstance(error, PenstockError):
         return error
+    return known_failure(error, places) or _in_short(str(error) or type(error).__name__)
+
+
+def known_failure(error: BaseException, places: Sequence[str]) -> PenstockError | None:
+    """Return the error that a person needs, None where it is of no known kind."""
     text = str(error)
     failure = _row_failure(text)
     if failure is not None:
@@ -31,7 +47,28 @@ def as_query_error(error: BaseException) -> PenstockError:
     damaged = _DAMAGED.search(text)
     if damaged is not None:
         return CheckpointError(damaged.group(1))
-    return QueryError(text or type(error).__name__)
+    if _WORKER_DIED.search(text):
+        return QueryError(
+            "a Python worker died in the middle of a task: it was killed, ran out of memory, or a "
+            f"native library crashed. {_AGAIN} If it comes back, lower "
+            "spark.sql.execution.arrow.maxRecordsPerBatch, and let Spark try a task more than "
+            "once: spark.task.maxFailures on a cluster, local[4,3] on this machine.",
+            text,
+        )
+    return full_disk(text, places) or damaged_file(text, places)
+
+
+def _in_short(text: str) -> QueryError:
+    """Keep the first thing that Spark says, and the cause of it all; stacks are for its log."""
+    stack = _STACK.search(text)
+    if stack is None and _PLAN not in text:
+        return QueryError(text)
+    before = text[: stack.start() if stack else len(text)].split(_PLAN, maxsplit=1)[0]
+    lines = [line.strip().removeprefix(": ") for line in before.splitlines()]
+    first = next((ln for ln in lines if ln and not ln.startswith("An error occurred while")), "")
+    cause = _CAUSE.findall(text)[-1:]
+    told = [first, *(each for each in cause if each not in first)]
+    return QueryError(f"{' Its cause: '.join(told)} {_AGAIN}", text)
 
 
 def _row_failure(text: str) -> dict[str, str] | None:

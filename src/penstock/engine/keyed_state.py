@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.engine.state_manifest import Manifest
 from penstock.placement.key_groups import KeyGroupState
+from penstock.windows.whole_numbers import in_64_bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class KeyedState:
     def from_json(cls, document: Mapping[str, Any]) -> KeyedState:
         """Read what ``to_json`` wrote; a wrong document is a KeyError, TypeError or ValueError."""
         groups = KeyGroupState.from_json(document["groups"])
-        timers = tuple(None if timer is None else int(timer) for timer in document["timers"])
+        timers = tuple(None if at is None else in_64_bits(int(at)) for at in document["timers"])
         if len(timers) != groups.table.groups:
             raise ValueError(f"{len(timers)} timers for {groups.table.groups} groups")
         return cls(groups, Manifest.from_json(document["files"]), timers)

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from penstock.secrets import redacted
+
 MESSAGE_LIMIT_BYTES = 2_048
 TRACEBACK_LIMIT_BYTES = 8_192
 
@@ -21,7 +23,7 @@ def failure(operator: str, row: str, error: BaseException) -> dict[str, str]:
     return {
         "operator": operator,
         "error": _sound(type(error).__name__),
-        "message": _head(text_of(error), MESSAGE_LIMIT_BYTES),
+        "message": _head(redacted(text_of(error)), MESSAGE_LIMIT_BYTES),
         "row": row,
         "traceback": _traceback(error),
     }
@@ -52,7 +54,9 @@ def _traceback(error: BaseException) -> str:
     except Exception:
         lines = [f"{type(error).__name__}: {text_of(error)}"]
     # A long message is the last line: cut whole, it would leave nothing of the frames above.
-    text = "".join(_head(_sound(line), MESSAGE_LIMIT_BYTES, end="...\n") for line in lines)
+    text = "".join(
+        _head(redacted(_sound(line)), MESSAGE_LIMIT_BYTES, end="...\n") for line in lines
+    )
     return _tail(text, TRACEBACK_LIMIT_BYTES)
 
 

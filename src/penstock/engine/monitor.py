@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,11 +14,12 @@ from penstock.engine.measurement import Measured, observe_operators
 from penstock.engine.progress import Progress
 from penstock.journal.events import BatchFinished, FaultSeen, KnownEvent, RowsFailed, SourceProgress
 from penstock.journal.window_events import RowsLate
+from penstock.secrets import logger
 from penstock.topology.dag import Topology
 from penstock.topology.jobs import Job
 from penstock.topology.operators import Compute, LateRows
 
-_log = logging.getLogger("penstock.engine")
+_log = logger("penstock.engine")
 
 
 class Monitor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -24,6 +23,7 @@ from penstock.engine.runner import Runner
 from penstock.errors import ConfigurationError, PenstockError
 from penstock.journal.events import QueryStopped
 from penstock.journal.writer import JournalWriter
+from penstock.secrets import logger
 from penstock.topology.adaptation import Operation, Strategy, check_strategy
 from penstock.topology.dag import Topology
 from penstock.topology.explain import Format, explain
@@ -32,7 +32,7 @@ State = Literal["running", "stopped", "failed"]
 _LOOK_EVERY_SECONDS = 0.2
 _ENDS_WITHIN_SECONDS = 0.01
 
-_log = logging.getLogger("penstock.engine")
+_log = logger("penstock.engine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class Query:
         cause = self._spark_query.exception()
         if cause is None or self._was_stopped_before(cause):
             return None
-        return self._runner.failure or as_query_error(cause)
+        return self._runner.failure or as_query_error(cause, self._runner.places)
 
     def status(self) -> QueryStatus:
         """Return what the query is doing now."""

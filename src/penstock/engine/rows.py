@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, cast
@@ -89,7 +90,7 @@ def _dict_builder(names: tuple[str, ...]) -> Callable[..., list[Row]]:
         [ast.Constant(name) for name in names], [ast.Name(value, ast.Load()) for value in values]
     )
     code = compile(ast.fix_missing_locations(template), "<rows>", "eval")
-    return cast(Callable[..., list[Row]], eval(code, {"zip": zip}))
+    return cast(Callable[..., list[Row]], eval(code, {"zip": zip}))  # nosec B307
 
 
 def _values(column: pa.Array) -> list[Any]:
@@ -209,10 +210,8 @@ def _arrow_row(batch: pa.RecordBatch, number: int) -> Row:
 
 def _of_arrow(scalar: pa.Scalar) -> Any:
     """Return what Python can hold as it is, and hex, digits or Arrow's own text for the rest."""
-    try:
+    with suppress(Exception):
         return scalar.as_py()
-    except Exception:
-        pass
     try:
         if pa.types.is_struct(scalar.type):
             return {name: _of_arrow(scalar[name]) for name in scalar}

@@ -45,6 +45,7 @@ from penstock.errors import PenstockError, QueryError
 from penstock.journal.control_file import WatchedControl
 from penstock.journal.events import BatchSkipped, FaultSeen, KnownEvent
 from penstock.journal.writer import JournalWriter
+from penstock.sinks.files import FileSink
 from penstock.sinks.filesystem import HadoopFiles
 from penstock.sinks.sink import Sink
 from penstock.topology.dag import Topology
@@ -137,6 +138,12 @@ class Runner:
         """The watermark of every source, as of the newest commit."""
         return {name: mark.micros for name, mark in self._windowing.committed.marks.items()}
 
+    @property
+    def places(self) -> list[str]:
+        """Where the query writes, as far as it is known."""
+        sinks = [output.sink for output in self.topology.outputs]
+        return [self.checkpoint.path, *(s.path for s in sinks if isinstance(s, FileSink))]
+
     def __call__(self, df: DataFrame, batch_id: int) -> None:
         """Run one micro-batch; Spark sends it again after a crash until it returns."""
         with self.busy:
@@ -150,8 +157,11 @@ class Runner:
             except BaseException as error:
                 if self.breaking_off:
                     raise StopRequested(f"micro-batch {batch_id} was broken off") from None
-                self.failure = as_query_error(error)
-                raise
+                self.failure = as_query_error(error, self.places)
+                if not isinstance(error, Exception):
+                    raise
+                # Spark logs all that it is told, and the first error's text may hold a secret.
+                raise self.failure from None
             finally:
                 self._threads = set()
 
@@ -348,6 +358,8 @@ class Runner:
             policy=self.planning.loop.state,
             admission=self.admitting.learnt(),
             plan=self.regrouping.to_json(),
+            offsets=self.checkpoint.spark_log.checksum(batch_id),
+            is_split=self._shedding.is_split,
         )
         self.checkpoint.log.commit(record)
         self._keyed.has_committed(batch_id)

@@ -81,7 +81,9 @@ class Shedding:
         clock: Callable[[], float],
     ) -> None:
         planned = _planned(files, checkpoint) if intake.sheds else None
-        self._log = SplitLog(files, checkpoint.path, intake, clock, planned)
+        latest = checkpoint.log.latest
+        was_split = latest is not None and latest.is_split
+        self._log = SplitLog(files, checkpoint.path, intake, clock, planned, was_split=was_split)
         self._query_id = checkpoint.query_id
         self._rows = BatchRows(files, checkpoint.spark_path, topology.sources)
         self._takers = {op.inputs[0]: op.name for op in topology if isinstance(op, LateRows)}
@@ -94,6 +96,11 @@ class Shedding:
     def shed_rows(self) -> dict[str, ShedRows]:
         """How many rows of the last batch were shed, by source."""
         return {source: apart.counts for source, apart in self._apart.items()}
+
+    @property
+    def is_split(self) -> bool:
+        """Whether there is a rule for the running batch."""
+        return self._rule is not None
 
     def begin(self, batch_id: int) -> None:
         """Start a batch: from here on it is known when it began."""

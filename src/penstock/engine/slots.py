@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from penstock.arguments import checked
 from penstock.errors import ConfigurationError
 from penstock.journal.events import KnownEvent
 
@@ -45,6 +46,7 @@ class ElasticSlots(Slots, Protocol):
         ...
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class LocalSlots:
     """The cores that Spark has, as many of them as the user allows."""
@@ -55,6 +57,7 @@ class LocalSlots:
         if self.max is not None and self.max < 1:
             raise ConfigurationError(f"LocalSlots(max={self.max}) leaves no slot. Write 1 or more.")
 
+    @checked
     def available(self, context: SparkContext) -> int:
         """Return Spark's cores, at most ``max``."""
         cores = int(context.defaultParallelism)

@@ -7,17 +7,16 @@ without a rule may have written all its rows: nothing of it is shed.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from penstock.elasticity.intake import Intake
-from penstock.engine.commit_log import WAY_OUT, parse_document
+from penstock.engine.documents import WAY_OUT, parse_document, sealed
 from penstock.errors import CheckpointError
 from penstock.sinks.filesystem import HadoopFiles
 
 FORMAT = "penstock-split"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class SplitRule:
 
     def to_json(self) -> str:
         """Write it as a JSON document that names its own format and version."""
-        return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)})
+        return sealed({"format": FORMAT, "version": VERSION, **asdict(self)})
 
     @classmethod
     def from_json(cls, text: str, file: str) -> SplitRule:
@@ -64,6 +63,7 @@ class SplitLog:
     """The rule of the newest micro-batch, in one small file of the checkpoint.
 
     ``planned`` is the micro-batch that an earlier run planned and did not commit, if there is one.
+    ``was_split`` says whether the last one that was committed had a rule: then there is a file.
     """
 
     def __init__(
@@ -73,6 +73,8 @@ class SplitLog:
         intake: Intake,
         clock: Callable[[], float],
         planned: int | None = None,
+        *,
+        was_split: bool = False,
     ) -> None:
         self._files = files
         self._path = f"{directory}/split.json"
@@ -80,6 +82,11 @@ class SplitLog:
         self._clock = clock
         self._planned = planned
         text = files.read(self._path)
+        if text is None and was_split and planned is not None:
+            raise CheckpointError(
+                f"'{self._path}' is missing, which says what was shed of micro-batch {planned} "
+                f"when it was first tried. {WAY_OUT}"
+            )
         self._newest = None if text is None else SplitRule.from_json(text, self._path)
 
     def rule_of(self, batch_id: int) -> SplitRule | None:

@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.engine.checkpoint import Checkpoint, open_checkpoint
 from penstock.engine.columns import SOURCE_TAG
+from penstock.engine.failures import known_failure
+from penstock.engine.known_secrets import learn_secrets
 from penstock.engine.own_queries import note_own
 from penstock.engine.patient_sinks import with_patience
 from penstock.engine.query import Query
@@ -27,6 +31,7 @@ from penstock.errors import ConfigurationError
 from penstock.journal.events import QueryStarted, QueryStopped
 from penstock.journal.writer import JournalWriter
 from penstock.shipping import ship_package
+from penstock.sinks.files import FileSink
 from penstock.sinks.filesystem import HadoopFiles
 from penstock.sinks.sink import Sink
 from penstock.topology.compatibility import Fingerprint
@@ -52,9 +57,27 @@ def start(
     journal: str | None = None,
 ) -> Query:
     """Lock the checkpoint, open the journal and the sinks, and start the query."""
+    try:
+        return _start(topology, checkpoint, setting, available_now, name, journal)
+    except (Py4JJavaError, PySparkException, OSError) as error:
+        known = known_failure(error, [os.path.abspath(checkpoint), *_sink_paths(topology)])
+        if known is None:
+            raise
+        raise known from None
+
+
+def _start(
+    topology: Topology,
+    checkpoint: str,
+    setting: Setting,
+    available_now: bool,
+    name: str | None,
+    journal: str | None,
+) -> Query:
     spark = session_of(topology)
     if any(isinstance(operator, Compute) for operator in topology):
         check_timestamps(spark)
+    learn_secrets(spark, (source.data for source in topology.sources))
     files = HadoopFiles(spark)
     if topology.processes:
         check_reachable(files.qualify(checkpoint))
@@ -95,6 +118,11 @@ def start(
 
 def _open(sink: Sink, query_id: str, journal: JournalWriter) -> None:
     with_patience(lambda: sink.open(query_id), sink, None, journal.write)
+
+
+def _sink_paths(topology: Topology) -> list[str]:
+    sinks = [output.sink for output in topology.outputs]
+    return [sink.path for sink in sinks if isinstance(sink, FileSink)]
 
 
 def _journal_end(writer: JournalWriter, error: BaseException | None) -> None:

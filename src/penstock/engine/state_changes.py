@@ -105,7 +105,8 @@ class StateChanges:
         for level, writer in self.writers.items():
             groups, since = zip(*self.held[level], strict=True)
             name = file_name(self.batch, level, self.attempt)
-            made.append(StateFile(name, writer.close(), groups, since))
+            size, checksum = writer.close()
+            made.append(StateFile(name, size, groups, since, checksum))
         return made
 
     def _write(self, level: int, group: int, since: int, batch: pa.RecordBatch) -> None:

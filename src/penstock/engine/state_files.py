@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import tempfile
 import time
 from collections.abc import Collection
@@ -18,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.engine.file_checksums import file_checksum
 from penstock.engine.state_pieces import Piece
 from penstock.errors import CheckpointError, ConfigurationError
 
@@ -144,8 +146,8 @@ class StateWriter:
         """Write the next piece."""
         self._writer.write_batch(batch)
 
-    def close(self) -> int:
-        """End the file, and bring it to where it belongs; return its length in bytes."""
+    def close(self) -> tuple[int, str]:
+        """End the file, and bring it to where it belongs; return its length and its checksum."""
         self._writer.close()
         self._sink.close()
         if self._remote is not None:
@@ -155,7 +157,7 @@ class StateWriter:
                 system.open_output_stream(path, compression=None) as sink,
             ):
                 sink.write(source.read_buffer())
-        return os.path.getsize(self._path)
+        return os.path.getsize(self._path), file_checksum(self._path)
 
 
 def state_directory(checkpoint: str, operator: str) -> str:
@@ -211,4 +213,21 @@ def _scratch(query_id: str, directory: str) -> str:
     roots = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
     root = roots[0] or tempfile.gettempdir()
     operator = directory.rstrip("/").rpartition("/")[2]
-    return f"{root}/penstock-state/{query_id}/{operator}"
+    return f"{_own(f'{root}/penstock-state-{os.getuid()}')}/{query_id}/{operator}"
+
+
+def _own(directory: str) -> str:
+    """Make a directory that other users of a machine can't write to, or refuse theirs.
+
+    What is read from it are the states of keys: whoever could put a file there first could choose
+    them.
+    """
+    with suppress(FileExistsError):
+        os.mkdir(directory, 0o700)
+    found = os.lstat(directory)
+    if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode) or found.st_mode & 0o022:
+        raise ConfigurationError(
+            f"'{directory}' belongs to another user, or others may write to it, so no states of "
+            "keys can be kept there. Delete it, or set SPARK_LOCAL_DIRS to a directory of your own."
+        )
+    return directory

@@ -8,14 +8,20 @@ when a commit record names them, so no try can spoil what another wrote.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from penstock.windows.whole_numbers import in_64_bits
 
 FULL = 9  # the level of pieces that hold all of a group's keys
 FANOUT = 8
 _LEAST = 3  # so few changes are not worth putting together
 _FULL_SHARE = 0.5
+# The last number is one of 64 bits, which has up to 20 digits.
+_FILE_NAME = re.compile(r"[0-9]{12,18}-[0-9]{1,2}-[0-9]{1,20}\.arrow")
+_MOST_DIGITS = 1 << 16  # groups of which one digit tells of four: far more than anybody has
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +29,14 @@ class StateFile:
     """A file of pieces: that of ``groups[i]`` is at position ``i``, groups ascending.
 
     ``since`` says, for every piece, the first micro-batch whose changes it holds; 0 is all.
+    ``checksum`` is that of its content, None in records of earlier versions.
     """
 
     name: str
     bytes: int
     groups: tuple[int, ...]
     since: tuple[int, ...]
+    checksum: str | None = None
 
     @property
     def batch(self) -> int:
@@ -45,18 +53,24 @@ class StateFile:
         bits = sum(1 << group for group in self.groups)
         batch = self.batch
         is_plain = all(since == batch for since in self.since)
-        return [self.name, self.bytes, f"{bits:x}", None if is_plain else list(self.since)]
+        since = None if is_plain else list(self.since)
+        return [self.name, self.bytes, f"{bits:x}", since, self.checksum]
 
     @classmethod
     def from_json(cls, document: Sequence[Any]) -> StateFile:
         """Read what ``to_json`` wrote; a wrong document is a TypeError or ValueError."""
-        name, size, bits, since = document
+        name, size, bits, since, *checksum = document
+        # A name is joined to a directory, so a record may not lead to a file elsewhere with it.
+        if not isinstance(name, str) or _FILE_NAME.fullmatch(name) is None:
+            raise ValueError(f"{name!r:.80} is no name of a state file")
+        if not isinstance(bits, str) or len(bits) > _MOST_DIGITS:
+            raise ValueError(f"the groups of {name} are {bits!r:.80}")
         groups = _groups_of(int(bits, 16))
-        file = cls(name, int(size), groups, ())
+        file = cls(name, in_64_bits(int(size)), groups, ())
         first = (file.batch,) * len(groups) if since is None else tuple(int(s) for s in since)
         if len(first) != len(groups):
             raise ValueError(f"{name} has {len(groups)} groups and {len(first)} starts")
-        return cls(name, int(size), groups, first)
+        return cls(name, int(size), groups, first, checksum[0] if checksum else None)
 
 
 @dataclass(frozen=True, slots=True)

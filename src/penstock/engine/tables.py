@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from penstock.engine.known_secrets import learn_secrets
 from penstock.engine.session import require_classic
 from penstock.topology.operators import Join
 
@@ -54,7 +55,9 @@ class Tables:
 
 def table_frame(table: Any) -> DataFrame:
     """Return the DataFrame of what a user gave as a table."""
-    return require_classic(table() if callable(table) else table)
+    frame = require_classic(table() if callable(table) else table)
+    learn_secrets(frame.sparkSession, [frame])
+    return frame
 
 
 def _read(join: Join, now: float) -> Table:

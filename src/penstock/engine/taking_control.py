@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
 from penstock.elasticity.control import Control
 from penstock.errors import ConfigurationError
 from penstock.journal.control_file import AskedControl, WatchedControl
 from penstock.journal.events import ControlTaken, FaultSeen, KnownEvent
+from penstock.secrets import logger
 
-_log = logging.getLogger("penstock.engine")
+_log = logger("penstock.engine")
 
 
 class TakingControl:

@@ -67,6 +67,7 @@ class WindowedOperator:
         self._store = PaneStore(files, directory, self.partials.columns)
         # The directories that are there: those that a commit no longer names are deleted.
         self._written = {directory_of(segment.name) for segment in self.state.segments}
+        self._store.check(self._written, self.state.checksums)
         self._store.sweep(self._written)
         self._closer = Closer(compute, consolidate, self._store, self.partials.keys)
         self._compactor = Compactor(
@@ -239,12 +240,16 @@ class WindowedOperator:
         return results
 
     def before_commit(self) -> None:
-        """Take in what was compacted in the meantime."""
+        """Take in what was compacted in the meantime, and note what the files hold."""
         compacted = self._compactor.take()
         if compacted is not None:
             segments = compacted.applied(self.next_state.segments)
             live = self._plans.live(segments, self.next_state.closed)
             self.next_state = replace(self.next_state, segments=live)
+        known = self.state.checksums
+        live_directories = {directory_of(segment.name) for segment in self.next_state.segments}
+        checksums = {n: known.get(n) or self._store.checksum(n) for n in sorted(live_directories)}
+        self.next_state = replace(self.next_state, checksums=checksums)
 
     def committed(self, batch_id: int, *, has_time: bool) -> None:
         """Adopt the new state, delete what it no longer names, and compact where it pays."""

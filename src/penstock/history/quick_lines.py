@@ -21,6 +21,7 @@ _HEAD = re.compile(
     rb'\{"v":%d,"seq":\d+,"at":(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?),"kind":"(\w+)"' % SCHEMA_VERSION
 )
 # Half a character, as in names of files that are no UTF-8: no page could be sent with one.
+_HUGE = re.compile(rb"\d{19}")  # what the quick way would take for a number that fits
 _ESCAPED = re.compile(rb"\\\\|\\ud[89ab]..\\ud[c-f]..|(?P<half>\\ud[89a-f]..)", re.IGNORECASE)
 # Of these there is one for every batch, and nothing in them that a batch does not tell as well.
 _PASSED_OVER = SourceProgress.__name__.encode()
@@ -93,7 +94,7 @@ def quick(line: RawLine) -> Told:
     if b"\\u" in line.text:
         line = line._replace(text=_ESCAPED.sub(_whole, line.text))
     head = _HEAD.match(line.text)
-    if head is None or not line.text.endswith(b"\n"):
+    if head is None or not line.text.endswith(b"\n") or _HUGE.search(line.text):
         return _exact(line)
     if head[2] == _PASSED_OVER:
         return Told(float(head[1]), None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,9 +63,11 @@ def all_files(directory: Path) -> Iterator[tuple[Path, int]]:
         for name in sorted(names):
             file = Path(folder) / name
             try:
-                yield file, file.stat().st_size
-            except FileNotFoundError:
+                found = file.stat()
+            except OSError:  # gone, or a link that leads round in a circle
                 continue
+            if stat.S_ISREG(found.st_mode):  # a pipe would keep a reader waiting for ever
+                yield file, found.st_size
 
 
 def by_kind(path: Path) -> tuple[HeldFiles, ...]:

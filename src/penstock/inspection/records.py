@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import chain, islice, pairwise
 from pathlib import Path
 
 from penstock.engine.checkpoint import FORMAT as QUERY_FORMAT
 from penstock.engine.checkpoint import VERSION as QUERY_VERSION
-from penstock.engine.commit_log import CommitRecord, parse_document
+from penstock.engine.commit_log import CommitRecord
+from penstock.engine.documents import NOT_AS_WRITTEN, parse_document
 from penstock.errors import CheckpointError, ConfigurationError
 from penstock.inspection.holding import Problem
 from penstock.topology.compatibility import Fingerprint
@@ -37,7 +39,7 @@ def read_identity(path: Path) -> Identity:
         return Identity(problems=(Problem(f"{file} is missing", _COPY),))
     except CheckpointError as error:
         return Identity(problems=(_told(error),))
-    except (OSError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, *NOT_AS_WRITTEN) as error:
         why = f"no {error}" if isinstance(error, KeyError) else str(error)
         return Identity(problems=(Problem(f"{file} can't be read ({why})", _COPY),))
 
@@ -125,13 +127,14 @@ def note_unread(commits: Commits) -> list[Problem]:
 
 def _gaps(files: list[Path]) -> list[Problem]:
     numbers = [int(file.stem) for file in files]
-    missing = sorted(set(range(numbers[0], numbers[-1] + 1)) - set(numbers))
-    if not missing:
+    # Two names may be far apart, so that nothing here goes through all that lie between them.
+    gaps = [range(one + 1, next_one) for one, next_one in pairwise(numbers) if next_one > one + 1]
+    if not gaps:
         return []
-    shown = ", ".join(map(str, missing[:5]))
+    shown = ", ".join(map(str, islice(chain.from_iterable(gaps), 5)))
     return [
         Problem(
-            f"the records of {len(missing)} micro-batches are missing, such as {shown}",
+            f"the records of {sum(map(len, gaps))} micro-batches are missing, such as {shown}",
             "Only the newest is needed to go on; find out who deleted the others.",
         )
     ]

@@ -107,12 +107,16 @@ def _written_default(field: Field[Any]) -> object:
     return MISSING if field.default is MISSING else encode(field.default, without_defaults=True)
 
 
+_MOST = 1 << 63
+
+
 def _wrong(wanted: str, value: object) -> ValueError:
     return ValueError(f"expected {wanted}, found {value!r:.80}")
 
 
 def _int(value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
+    # No writer counts beyond 64 bits, and no reader's tables and sums go further.
+    if isinstance(value, int) and not isinstance(value, bool) and -_MOST <= value < _MOST:
         return value
     raise _wrong("a whole number", value)
 

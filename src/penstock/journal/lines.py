@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from penstock.errors import ConfigurationError
 from penstock.journal.codec import decode, encode
 from penstock.journal.events import KINDS, CorruptLine, KnownEvent, UnknownEvent
+from penstock.secrets import may_hold_secret, redacted_within
 
 SCHEMA_VERSION = 1
 
@@ -31,6 +32,7 @@ def to_json(event: Event) -> str:
     """Write an event as one line of JSON, without the line's end.
 
     Fields that have their default are left out, and so is what a day of batches would repeat.
+    Secrets in its texts are hidden.
 
     >>> from penstock.journal.events import BatchSkipped, QueryStopped
     >>> to_json(Event(7, 12.5, BatchSkipped(batch_id=3)))
@@ -48,7 +50,11 @@ def to_json(event: Event) -> str:
     assert isinstance(content, dict)
     head = {"v": SCHEMA_VERSION, "seq": event.seq, "at": encode(event.at_seconds), "kind": kind}
     # The envelope comes last in the merge too: no field may pass for a sequence number.
-    return json.dumps({**head, **content, **head}, separators=(",", ":"), allow_nan=False)
+    whole = {**head, **content, **head}
+    line = json.dumps(whole, separators=(",", ":"), allow_nan=False)
+    if not may_hold_secret(line):
+        return line
+    return json.dumps(redacted_within(whole), separators=(",", ":"), allow_nan=False)
 
 
 def from_json(line: str | bytes, where: str = "this line") -> Event:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import stat
 from pathlib import Path
 
-from penstock.errors import ConfigurationError
+from penstock.arguments import shown
+from penstock.errors import ConfigurationError, first_line
 from penstock.journal.segments import segment_numbers
 
 _IN_CHECKPOINT = "journal"
@@ -34,8 +37,9 @@ def journal_of(path: Path) -> Path:
         what = _what_is_wrong(path)
     except NotADirectoryError:
         what = f"{path} is a file, and none of a journal"
-    except OSError as error:
-        what = f"{path} can't be read ({error.strerror})"
+    except (OSError, ValueError) as error:
+        # A null in the name, which no shell can write, is a ValueError.
+        what = f"{shown(str(path))} can't be read ({getattr(error, 'strerror', first_line(error))})"
     raise ConfigurationError(
         f"{what}. Name a query's checkpoint, the directory of a journal, or one .jsonl file of it."
     )
@@ -49,3 +53,21 @@ def _what_is_wrong(path: Path) -> str:
     if (path / "offsets").is_dir():
         return f"{path} is the checkpoint of a query that Penstock did not run"
     return f"there is no journal in {path}"
+
+
+def refuse_impossible(directory: Path) -> None:
+    """Refuse what will be no directory whatever the disk does later."""
+    try:
+        is_file = not stat.S_ISDIR(directory.stat().st_mode)
+    except (OSError, ValueError) as error:
+        # A null in the name, or a letter that no file system knows, is a ValueError.
+        if isinstance(error, OSError) and error.errno not in (errno.ENAMETOOLONG, errno.ELOOP):
+            return
+        why = getattr(error, "strerror", None) or first_line(error)
+        raise ConfigurationError(
+            f"journal: {shown(str(directory))} can't be a directory ({why}). Name another."
+        ) from None
+    if is_file:
+        raise ConfigurationError(
+            f"journal: {directory} is a file. Name a directory; it will be made if there is none."
+        )

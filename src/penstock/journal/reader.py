@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import stat
@@ -279,6 +280,10 @@ def _open(path: Path) -> FileIO | None:
         file = FileIO(path, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
     except (FileNotFoundError, IsADirectoryError):
         return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # a link that leads round in a circle
+            return None
+        raise
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file
     file.close()

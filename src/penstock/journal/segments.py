@@ -14,6 +14,7 @@ from io import FileIO
 from pathlib import Path
 
 _NAME = re.compile(r"journal-(\d{8,})\.jsonl")
+_NO_EVENT = (ValueError, TypeError, KeyError, RecursionError, OverflowError)
 
 
 def segment_path(directory: Path, number: int) -> Path:
@@ -37,9 +38,11 @@ def segment_numbers(directory: Path) -> list[int]:
 def last_seq(directory: Path) -> int:
     """Find the number of the last whole event in a journal; 0 where there is none."""
     for number in reversed(segment_numbers(directory)):
-        whole_lines = segment_path(directory, number).read_bytes().split(b"\n")[:-1]
-        for line in reversed(whole_lines):
-            with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
+        path = segment_path(directory, number)
+        if not path.is_file():  # somebody else's; reading it might even block
+            continue
+        for line in reversed(path.read_bytes().split(b"\n")[:-1]):
+            with contextlib.suppress(*_NO_EVENT):
                 return int(json.loads(line)["seq"])
     return 0
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import fcntl
-import logging
 import threading
 import time
 from collections.abc import Callable
@@ -17,12 +16,14 @@ from types import TracebackType
 from penstock.errors import ConfigurationError
 from penstock.journal.events import FaultSeen, KnownEvent, UnknownEvent
 from penstock.journal.lines import Event, to_json
+from penstock.journal.location import refuse_impossible
 from penstock.journal.segments import SegmentAppender, last_seq, open_for_append
 from penstock.journal.topology_events import TopologyPlanned
+from penstock.secrets import logger
 
 MEGABYTE = 1024 * 1024
 
-_log = logging.getLogger("penstock.journal")
+_log = logger("penstock.journal")
 
 
 class _Stop:
@@ -204,10 +205,7 @@ def _take_directory(directory: Path) -> FileIO | None:
     A journal that can't be written yet must not keep a query from starting, so only what is surely
     a mistake is refused.
     """
-    if directory.exists() and not directory.is_dir():
-        raise ConfigurationError(
-            f"journal: {directory} is a file. Name a directory; it will be made if there is none."
-        )
+    refuse_impossible(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         lock_file = FileIO(directory / "journal.lock", "a")

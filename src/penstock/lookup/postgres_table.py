@@ -11,6 +11,7 @@ from typing import Any
 
 from penstock.errors import ConfigurationError, PenstockError, first_line
 from penstock.patience import Patience, is_away
+from penstock.secrets import keep_secret
 from penstock.sql_names import quote, quote_table
 
 
@@ -79,6 +80,8 @@ class PostgresTable:
                 f"columns={self.columns!r} of PostgresTable must be a list, such as ['city']."
             )
         Patience.of("PostgresTable", self.retries, self.retry_seconds)
+        if isinstance(self.password, str):
+            keep_secret(self.password)
 
     def __repr__(self) -> str:
         return f"PostgresTable({self.table} by {self.key}: {', '.join(self.columns)})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,8 +26,9 @@ from penstock.metrics.journal_metrics import JournalMetrics
 from penstock.metrics.label_values import LONGEST, clean
 from penstock.metrics.metric import Metric
 from penstock.metrics.query_metrics import QueryMetrics
+from penstock.secrets import logger
 
-_log = logging.getLogger("penstock.metrics")
+_log = logger("penstock.metrics")
 
 
 class _Followed:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 import socket
 import socketserver
 import threading
 import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from penstock.errors import ConfigurationError
 from penstock.metrics.collector import JournalCollector, registry_of
+from penstock.secrets import logger
 
 DEFAULT_PORT = 9108
 DEFAULT_HOST = "127.0.0.1"
@@ -24,9 +25,10 @@ _WAIT_FOR_BEGINNING_SECONDS = 2.0
 _ANSWER_WITHIN_SECONDS = 10.0
 _END_WITHIN_SECONDS = 1.0
 _ALLOWED = "GET, HEAD"
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _PLAIN = "text/plain; charset=utf-8"
 
-_log = logging.getLogger("penstock.metrics")
+_log = logger("penstock.metrics")
 
 
 class MetricsServer:
@@ -164,6 +166,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.do_GET()
 
     def do_GET(self) -> None:
+        if not self._is_asked_by_name():
+            self._send(421, b"metrics of this machine are asked for as localhost or 127.0.0.1\n")
+            return
         path = self.path.partition("?")[0]
         if path == "/metrics":
             self._metrics()
@@ -171,6 +176,20 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, b"Penstock's metrics for Prometheus are at /metrics\n")
         else:
             self._send(404, b"there is nothing here; metrics are at /metrics\n")
+
+    def _is_asked_by_name(self) -> bool:
+        """Whether whoever asks knows that this is the machine itself, where only that may ask.
+
+        The page of a web site could have the site's own name point to this machine, and read along.
+        """
+        if self.server.server_address[0] not in _LOOPBACK:
+            return True
+        try:
+            asked = urlsplit(f"//{self.headers.get('Host', '')}").hostname
+        except ValueError:
+            return False
+        # HTTP/1.0 has no names, and browsers do not speak it.
+        return asked in _LOOPBACK or (asked is None and self.request_version == "HTTP/1.0")
 
     def _metrics(self) -> None:
         if not self.server.collector.wait_caught_up(_WAIT_FOR_BEGINNING_SECONDS):
@@ -194,6 +213,7 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in headers.items():
             self.send_header(name, value)
         self.send_header("Content-Type", content_type)
+        self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":

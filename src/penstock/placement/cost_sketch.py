@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from penstock.arguments import checked
+from penstock.errors import ArgumentError
 from penstock.placement.cell_hashes import CellHashes, Cells, Keys
 from penstock.placement.count_min import (
     Amounts,
     CountMinSketch,
+    check_cells,
     checked_amounts,
     checked_keys,
     settings_from_json,
@@ -106,6 +109,7 @@ class CostSketch:
 
     def estimate_cells(self, cells: Cells) -> Amounts:
         """Return what rows will cost whose cells are known already."""
+        check_cells(cells, self.rows)
         return self._estimate(cells, self.snapshot())
 
     def _estimate(self, cells: Cells, ratios: Amounts) -> Amounts:
@@ -123,6 +127,7 @@ class CostSketch:
         """Return W / F cell by cell, 0 where no row was seen."""
         return np.divide(self.costs, self.counts, np.zeros_like(self.costs), where=self.counts > 0)
 
+    @checked
     def distance(self, snapshot: Amounts) -> float:
         """Return how far the costs are now from an earlier snapshot, relative to it (equation 1).
 
@@ -135,17 +140,23 @@ class CostSketch:
         >>> sketch.distance(before)
         0.25
         """
+        if snapshot.shape != self.counts.shape:
+            raise ArgumentError(
+                f"a snapshot of {snapshot.shape} is not of a sketch of {self.counts.shape}."
+            )
         moved = float(np.abs(snapshot - self.snapshot()).sum())
         whole = float(snapshot.sum())
         if whole:
             return moved / whole
         return math.inf if moved else 0.0
 
+    @checked
     def merge(self, other: CostSketch) -> None:
         """Add all that ``other``, of the same sizes and seed, has seen."""
         self._frequency.merge(other._frequency)
         self._cost.merge(other._cost)
 
+    @checked
     def matches(self, other: CostSketch) -> bool:
         """Whether it has the sizes and the seed of another, so that they can be merged."""
         return self.hashes == other.hashes

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import ConfigurationError
+from penstock.arguments import checked, shown
+from penstock.errors import ArgumentError, ConfigurationError
 from penstock.placement.cell_hashes import CellHashes, Cells, Keys
 from penstock.placement.matrix_text import matrix_from_text, matrix_text
 
@@ -33,6 +34,7 @@ class CountMinSketch:
 
     __slots__ = ("counts", "delta", "epsilon", "hashes")
 
+    @checked
     def __init__(self, epsilon: float = 0.05, delta: float = 0.1, seed: int = 0) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -73,6 +75,9 @@ class CountMinSketch:
 
     def add(self, cells: Cells, amounts: Amounts | None) -> None:
         """Add amounts to keys whose cells are known already."""
+        check_cells(cells, self.rows)
+        if amounts is not None:
+            amounts = checked_amounts(amounts, cells.shape[1])
         for row, columns in enumerate(cells):
             self.counts[row] += np.bincount(columns, amounts, self.columns)
 
@@ -85,6 +90,7 @@ class CountMinSketch:
             smallest[part] = np.minimum.reduce(found)
         return smallest
 
+    @checked
     def merge(self, other: CountMinSketch) -> None:
         """Add all that ``other`` has seen."""
         if other.hashes != self.hashes:
@@ -98,6 +104,7 @@ class CountMinSketch:
         """Return a sketch of its own that has seen the same."""
         return self.scaled(1.0)
 
+    @checked
     def scaled(self, factor: float) -> CountMinSketch:
         """Return a sketch with all amounts multiplied, for example to forget the past slowly."""
         if not (math.isfinite(factor) and factor >= 0):
@@ -147,6 +154,8 @@ def sketch_sizes(epsilon: float, delta: float) -> tuple[int, int]:
 
 def settings_from_json(document: Mapping[str, Any]) -> tuple[float, float, int]:
     """Return epsilon, delta and seed of a sketch that was written to JSON."""
+    if not isinstance(document, Mapping):
+        raise TypeError(f"a sketch is {shown(document)}")
     epsilon, delta, seed = document["epsilon"], document["delta"], document["seed"]
     if type(seed) is not int or not {type(epsilon), type(delta)} <= {int, float}:
         raise TypeError("epsilon and delta of a sketch are numbers, its seed is a whole number")
@@ -161,18 +170,28 @@ def checked_keys(keys: Keys) -> Keys:
     """Return the keys as unsigned 64-bit numbers in one dimension; ValueError for other things."""
     array = np.asarray(keys)
     if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array)):
-        raise ValueError(
+        raise ArgumentError(
             f"the keys of a sketch are one row of integers, not {array.dtype} of {array.ndim} "
             "dimensions. Make numbers of them with key_hashes()."
         )
     return array.astype(np.uint64, copy=False)
 
 
+def check_cells(cells: Cells, rows: int) -> None:
+    """Refuse what ``cells`` of a sketch with so many rows can't have returned."""
+    is_fine = isinstance(cells, np.ndarray) and cells.dtype.kind in "iu" and cells.ndim == 2
+    if not is_fine or len(cells) != rows:
+        raise ArgumentError(f"{shown(cells)} are no cells. Give what cells(keys) returned.")
+
+
 def checked_amounts(amounts: Amounts, rows: int) -> Amounts:
     """Return the amounts as floating-point numbers; ValueError unless finite and 0 or more."""
-    array = np.asarray(amounts, np.float64)
+    try:
+        array = np.asarray(amounts, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(f"{shown(amounts)} are no amounts. Give numbers, 0 or more.") from None
     if array.shape != (rows,):
-        raise ValueError(f"{rows} keys need as many amounts, not {array.shape}")
+        raise ArgumentError(f"{rows} keys need as many amounts, not {array.shape}.")
     if rows and not (array.min() >= 0 and math.isfinite(array.max())):
-        raise ValueError("what is added to a sketch must be finite and 0 or more")
+        raise ArgumentError("what is added to a sketch must be finite and 0 or more.")
     return array

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+MOST_TASKS = 1_000_000
+"""More than any cluster has; a table out of a damaged checkpoint must not be counted for ever."""
+
 
 @dataclass(frozen=True, slots=True)
 class GroupTable:
@@ -22,8 +25,8 @@ class GroupTable:
     tasks: int
 
     def __post_init__(self) -> None:
-        if type(self.tasks) is not int or self.tasks < 1:
-            raise ValueError(f"key groups need at least one task, not {self.tasks!r}")
+        if type(self.tasks) is not int or not 1 <= self.tasks <= MOST_TASKS:
+            raise ValueError(f"key groups have 1 to {MOST_TASKS} tasks, not {self.tasks!r:.40}")
         for group, owner in enumerate(self.owners):
             if type(owner) is not int or not 0 <= owner < self.tasks:
                 raise ValueError(f"group {group} is owned by {owner!r}, of {self.tasks} tasks")

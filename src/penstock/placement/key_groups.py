@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import fsum, isfinite
+from math import fsum
 from typing import Any, Literal
 
+from penstock.arguments import is_finite
 from penstock.errors import ConfigurationError
 from penstock.placement.flux import Move, rebalanced, task_loads
 from penstock.placement.group_table import GroupTable
@@ -102,17 +103,18 @@ class KeyGroups:
 
     def __post_init__(self) -> None:
         check_groups(self.groups)
-        if self.migration not in ("instant", "smooth", "disruptive"):
+        known = ("instant", "smooth", "disruptive")
+        if not isinstance(self.migration, str) or self.migration not in known:
             raise ConfigurationError(
                 f"KeyGroups(migration={self.migration!r}) is unknown. Write 'instant', 'smooth' or "
                 "'disruptive'."
             )
-        if not (_is_number(self.imbalance) and self.imbalance >= 0):
+        if not (is_finite(self.imbalance) and self.imbalance >= 0):
             raise ConfigurationError(
                 f"KeyGroups(imbalance={self.imbalance!r}) is no share. Write a number from 0 up: "
                 "0.1 moves groups when a task has a tenth more than its share."
             )
-        if not (_is_number(self.smoothing) and 0 < self.smoothing <= 1):
+        if not (is_finite(self.smoothing) and 0 < self.smoothing <= 1):
             raise ConfigurationError(
                 f"KeyGroups(smoothing={self.smoothing!r}) is no weight. Write a number above 0 and "
                 "at most 1: 1 looks at the newest micro-batch alone."
@@ -231,7 +233,3 @@ def _net(first: tuple[Move, ...], then: tuple[Move, ...]) -> tuple[Move, ...]:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from penstock.arguments import checked
 from penstock.errors import ConfigurationError
 from penstock.placement.placement import Border
 from penstock.placement.round_robin import ROW_NUMBER, RoundRobin
@@ -24,6 +25,7 @@ class Turns:
     tasks: tuple[int, ...]
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class LeastLoaded:
     """Levels the tasks: the least utilised gets all rows until it has caught up with the next.
@@ -58,6 +60,7 @@ class LeastLoaded:
                 "Give interval_seconds of more than 0."
             )
 
+    @checked
     def after(self, rows: Sequence[int], execution_seconds: float) -> LeastLoaded:
         """Return the placement that knows an interval: the rows of each task, the time of a row.
 

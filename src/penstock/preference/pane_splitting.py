@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
 from typing import Literal, get_args
 
+from penstock.arguments import is_finite
 from penstock.errors import ConfigurationError
 from penstock.windows.pid import Pid
 
@@ -39,12 +39,12 @@ class PaneSplitting:
     merges: bool = True
 
     def __post_init__(self) -> None:
-        if self.how not in get_args(How):
+        if not isinstance(self.how, str) or self.how not in get_args(How):
             raise ConfigurationError(
                 f"panes cannot be split {self.how!r}. Write PaneSplitting('pid'), 'none' or 'even'."
             )
         point = self.set_point
-        if not isinstance(point, int | float) or not isfinite(point) or not 0 < point <= 1:
+        if not is_finite(point) or not 0 < point <= 1:
             raise ConfigurationError(
                 f"PaneSplitting(set_point={point!r}) is not how utilised tasks can be. Write a "
                 "number above 0, 1 at most, such as 0.9."

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from penstock.arguments import shown
 from penstock.elasticity.decision import Policy
 from penstock.errors import ConfigurationError
 from penstock.simulation.load import Load
@@ -99,6 +100,12 @@ def trials_by_label(
             "a sweep changes policies by their text. Give them in a list, such as "
             "['auto-scale-plus'], not by label."
         )
+    for label, policy in policies.items():
+        if isinstance(policy, type) or not (isinstance(policy, str) or hasattr(policy, "decide")):
+            raise ConfigurationError(
+                f"the policy '{label}' is {shown(policy)}. Give one such as ps.Static(4), or its "
+                "text such as 'static:4'."
+            )
     trials = [
         Trial(label, policy, cluster, topology, load, seed) for label, policy in policies.items()
     ]

@@ -19,6 +19,7 @@ from penstock.journal.events import (
     SlotsChanged,
 )
 from penstock.journal.lines import Event, to_json
+from penstock.journal.location import refuse_impossible
 from penstock.journal.segments import SegmentAppender, segment_numbers
 from penstock.journal.topology_events import PlannedOperator, TopologyPlanned
 from penstock.simulation.topology import SimulatedTopology
@@ -32,8 +33,7 @@ _MOST_SEGMENTS = 10_000
 
 def check_no_journal(directory: Path) -> None:
     """Refuse a directory with a journal in it: two runs in one would read as one run."""
-    if directory.exists() and not directory.is_dir():
-        raise ConfigurationError(f"journal: {directory} is a file. Name a directory.")
+    refuse_impossible(directory)
     if segment_numbers(directory):
         raise ConfigurationError(
             f"journal: there is one in {directory} already. Name another directory, or delete it "

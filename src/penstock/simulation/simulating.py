@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.arguments import checked, shown
 from penstock.elasticity.decision import Policy
 from penstock.errors import ConfigurationError
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from penstock.sources.trace import Trace
 
 
+@checked
 def simulate(
     trace: str | os.PathLike[str] | Sequence[float] | Trace | Load,
     topology: str | os.PathLike[str] | SimulatedTopology,
@@ -56,6 +58,7 @@ def simulate(
     from penstock.simulation.comparison import Simulation, load_of, trials_by_label
     from penstock.simulation.micro_batch import MicroBatch
     from penstock.simulation.parallel import run_trials
+    from penstock.simulation.replicas.engine import ReplicaEngine
     from penstock.simulation.sweep import read_swept, trials_of
     from penstock.simulation.topology import SimulatedTopology
     from penstock.simulation.topology_file import read_topology
@@ -63,6 +66,15 @@ def simulate(
     load = load_of(trace, seed)
     shape = topology if isinstance(topology, SimulatedTopology) else read_topology(topology)
     where = Path(journals) if journals is not None else None
+    if cluster is not None and not isinstance(cluster, MicroBatch | ReplicaEngine):
+        raise ConfigurationError(
+            f"the cluster is {shown(cluster)}. Give a MicroBatch or a ReplicaEngine of "
+            "penstock.simulation."
+        )
+    if not callable(on_progress):
+        raise ConfigurationError(
+            f"on_progress is {shown(on_progress)}. Give a function of what is done and its share."
+        )
     on = cluster or MicroBatch()
     if isinstance(policies, Mapping):
         trials = trials_by_label(policies, on, shape, load, seed, where, sweep)

@@ -35,6 +35,11 @@ def read_topology(where: str | os.PathLike[str]) -> SimulatedTopology:
     >>> [each.name for each in read_topology("tweets").operators]
     ['parse', 'classify_content', 'classify_author', 'store']
     """
+    if not isinstance(where, str | os.PathLike):
+        raise ConfigurationError(
+            f"a {type(where).__name__} is no topology. Write one of "
+            f"{', '.join(shipped_topologies())}, or a file: mine.yaml, mine.py or mine.py:name."
+        )
     text = os.fspath(where)
     file, _, name = text.rpartition(":")
     if file.endswith(".py"):
@@ -57,7 +62,7 @@ def read_topology(where: str | os.PathLike[str]) -> SimulatedTopology:
 def _of_yaml(path: Path) -> SimulatedTopology:
     try:
         text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
         raise ConfigurationError(
             f"the topology {path} cannot be read: {reason}; give the path of a YAML file, or one "

@@ -43,7 +43,8 @@ def topology_of_text(text: str, file: str, name: str) -> SimulatedTopology:
     {'tweets': 1.0, 'parse': 1.0, 'score': 0.2}
     """
     try:
-        written = yaml.load(text, Loader=_OneOfEach)
+        # A SafeLoader: it makes plain values, and no objects.
+        written = yaml.load(text, Loader=_OneOfEach)  # nosec B506
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # A date that doesn't exist is a ValueError, brackets without end are a RecursionError.
         raise ConfigurationError(f"{file}{_place(error)}: {_problem(error)}") from error

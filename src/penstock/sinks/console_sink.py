@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from penstock.arguments import checked
 from penstock.errors import ConfigurationError
+from penstock.terminal import plain
 
 # Rich is loaded where a terminal is written to: executors, which get this module, need not have it.
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ class ConsoleSink:
 
     reads_all = True
 
+    @checked
     def __init__(self, rows: int, truncate: int | None, console: Console | None = None) -> None:
         if rows < 1:
             raise ConfigurationError(f"console(rows={rows}) shows nothing. Set rows to 1 or more")
@@ -54,7 +57,7 @@ class ConsoleSink:
         # Rich wraps the title of a table that is narrower than it.
         table = Table(title=title, caption=caption, min_width=max(len(title), len(caption)))
         for name in df.columns:
-            table.add_column(Text(name))
+            table.add_column(Text(plain(name)))
         for row in shown:
             table.add_row(*(self._cell(value) for value in row))
         (self._console or Console()).print(table)
@@ -70,4 +73,4 @@ class ConsoleSink:
         if self._truncate is not None and len(text) > self._truncate:
             text = text[: self._truncate - 1] + "…"
         # Text, so that brackets in the data are not taken for Rich's markup.
-        return Text(text)
+        return Text(plain(text))

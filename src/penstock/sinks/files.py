@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.arguments import checked
 from penstock.errors import ConfigurationError, SinkError
 from penstock.sinks.filesystem import HadoopFiles
 
@@ -27,6 +28,7 @@ class FileSink:
 
     reads_all = True
 
+    @checked
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -144,39 +146,58 @@ class FileSink:
         record = f"{self.path}/_penstock/owner.json"
         text = files.read(record)
         if text is None:
-            self._refuse_foreign_files(files)
+            self._refuse_foreign_files(files, record, claim)
             files.write_atomic(record, json.dumps(claim))
             return
-        owner = self._parse_owner(text, record)
+        owner = self._parse_owner(text, record, claim)
         if owner.get("query_id") != query_id:
             raise SinkError(
                 f"{self.describe()} belongs to query '{owner.get('query_id')}', "
-                f"and this is query '{query_id}'. Write to another directory, or delete this one, "
-                f"or start the query with the checkpoint that it was written with"
+                f"as '{record}' says, and this is query '{query_id}'. Write to another directory, "
+                f"or delete this one, or start the query with the checkpoint that it was written "
+                f"with"
+            )
+        if owner.get("version") != _OWNER_VERSION:
+            raise SinkError(
+                f"{self.describe()} was written with version {owner.get('version')!r} of its "
+                f"layout, as '{record}' says, and this Penstock writes version {_OWNER_VERSION}. "
+                f"Use the Penstock that wrote it, or a newer one, or write to another directory"
             )
         if owner != claim:
             raise SinkError(
                 f"{self.describe()} holds {owner.get('format')} files with "
-                f"partition_by={owner.get('partition_by')}, and the sink now asks for "
-                f"{self._format} with partition_by={list(self._partition_by)}; readers can't read "
-                f"the two together. Keep the old settings or write to another directory"
+                f"partition_by={owner.get('partition_by')}, as '{record}' says, and the sink now "
+                f"asks for {self._format} with partition_by={list(self._partition_by)}; readers "
+                f"can't read the two together. Keep the old settings or write to another directory"
             )
 
-    def _parse_owner(self, text: str, record: str) -> dict[str, object]:
+    def _parse_owner(
+        self, text: str, record: str, claim: Mapping[str, object]
+    ) -> dict[str, object]:
         try:
             owner = json.loads(text)
-        except ValueError as error:
-            raise SinkError(f"'{record}' is not JSON ({error}). Delete the directory") from error
-        if not isinstance(owner, dict):
-            raise SinkError(f"'{record}' is not a JSON object. Delete the directory")
+        except (ValueError, RecursionError) as error:
+            raise self._damaged_owner(record, str(error), claim) from error
+        if not isinstance(owner, dict) or owner.keys() != claim.keys():
+            raise self._damaged_owner(record, "other fields are expected", claim)
         return owner
 
-    def _refuse_foreign_files(self, files: HadoopFiles) -> None:
+    def _damaged_owner(self, record: str, why: str, claim: Mapping[str, object]) -> SinkError:
+        return SinkError(
+            f"'{record}', which says whose directory this is, is damaged ({why}). If the rows in "
+            f"it are this query's, write this to the file: {json.dumps(claim)} Otherwise give the "
+            f"sink another directory"
+        )
+
+    def _refuse_foreign_files(
+        self, files: HadoopFiles, record: str, claim: Mapping[str, object]
+    ) -> None:
         visible = [name for name in files.list(self.path) if not name.startswith(("_", "."))]
         if visible:
             raise SinkError(
                 f"{self.describe()} already holds files that Penstock did not write, such as "
-                f"'{visible[0]}'. Write to an empty or new directory"
+                f"'{visible[0]}'. Write to an empty or new directory. If they are this query's, "
+                f"and '{record}' was lost, write this to the file: {json.dumps(claim)}"
             )
 
 

@@ -9,8 +9,9 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from penstock.errors import ConfigurationError
+from penstock.errors import ConfigurationError, first_line
 
+_STATUS = re.compile(r"path=[^;]*?([^/;]+); isDirectory=false; length=(\d+)")
 _SCHEME_AND_AUTHORITY = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 
 
@@ -59,11 +60,17 @@ class HadoopFiles:
         # Asked first: an exception from the JVM costs a hundred times as much as a question.
         if not system.exists(file):
             return None
-        stream = system.open(file)
         try:
-            return str(self._text_of(stream, "UTF-8"))
-        finally:
-            stream.close()
+            stream = system.open(file)
+            try:
+                return str(self._text_of(stream, "UTF-8"))
+            finally:
+                stream.close()
+        except Py4JJavaError as error:
+            raise ConfigurationError(
+                f"'{path}' can't be read ({first_line(error.java_exception.getMessage())}). Give "
+                "yourself the right to read it, or put the file back from a copy."
+            ) from error
 
     def list(self, path: str) -> list[str]:
         """Names of the files and directories inside a directory, sorted; empty if it is missing."""
@@ -97,6 +104,15 @@ class HadoopFiles:
     def directory_bytes(self, path: str) -> int:
         """Length of all files in a directory, which must exist."""
         return int(self._store(path).system.getContentSummary(self._path_of(path)).getLength())
+
+    def lengths(self, path: str) -> dict[str, int]:
+        """Return the length of every file inside a directory by name; none if it is missing."""
+        system, directory = self._store(path).system, self._path_of(path)
+        if not system.exists(directory):
+            return {}
+        told = str(self._sequence_of(system.listStatus(directory)).mkString("\0"))
+        found = (_STATUS.search(each) for each in told.split("\0"))
+        return {each.group(1): int(each.group(2)) for each in found if each}
 
     def make_directory(self, path: str) -> None:
         """Make a directory and its parents, where they are missing."""

@@ -40,15 +40,8 @@ class Told:
     table: str
     keys: Sequence[str]
     driver: str
-    secrets: frozenset[str]
     schema: StructType | None = None
     batch_id: int | None = None
-
-    def redacted(self, text: str) -> str:
-        """Leave out what nobody may read."""
-        for secret in self.secrets:
-            text = text.replace(secret, "***")
-        return text
 
 
 def as_sink_error(spark: SparkSession, error: Py4JJavaError, told: Told) -> SinkError:
@@ -60,7 +53,7 @@ def as_sink_error(spark: SparkSession, error: Py4JJavaError, told: Told) -> Sink
             f"SparkSession.builder.config('spark.jars.packages', '{DRIVER_COORDINATE}')"
         )
     state = _sql_state(spark, error)
-    message = told.redacted(str(error.java_exception.getMessage()))
+    message = str(error.java_exception.getMessage())
     if is_away(state):
         return SinkUnavailable(f"{told.sink} can't be reached: {first_line(message)}")
     return SinkError(_explained(state, message, told))
@@ -68,7 +61,7 @@ def as_sink_error(spark: SparkSession, error: Py4JJavaError, told: Told) -> Sink
 
 def lost_in_a_task(spark: SparkSession, error: Py4JJavaError, told: Told) -> SinkError | None:
     """Return that the connection of a task was lost, where that is why a Spark job failed."""
-    text = told.redacted(str(error.java_exception.getMessage()))
+    text = str(error.java_exception.getMessage())
     found = _AWAY_IN_WORDS.search(text)
     if found is None and not is_away(_sql_state(spark, error)):
         return None

@@ -12,8 +12,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from penstock.arguments import checked
 from penstock.errors import ConfigurationError, PenstockError, SinkError
 from penstock.patience import Patience
+from penstock.secrets import keep_secret, keep_secrets_of, names_a_secret
 from penstock.sinks.jdbc_connection import transaction
 from penstock.sinks.jdbc_errors import Told, as_sink_error, lost_in_a_task
 from penstock.sinks.postgres import (
@@ -45,6 +47,7 @@ class JdbcSink:
     the batch again; with ``retries`` its rows are therefore kept while they are written.
     """
 
+    @checked
     def __init__(
         self,
         url: str,
@@ -67,12 +70,13 @@ class JdbcSink:
         self._url = url
         self._keys = tuple(keys)
         self._order_by = order_by
-        self._secrets = frozenset([password] if password else [])
         self._options = {**_DEFAULT_OPTIONS, **(options or {}), "url": url, "driver": driver}
         if user is not None:
             self._options["user"] = user
         if password is not None:
             self._options["password"] = password
+        keep_secret(password)
+        keep_secrets_of(self._options)
         self._staging_prefix: str | None = None
 
     def __repr__(self) -> str:
@@ -141,7 +145,7 @@ class JdbcSink:
             lost = lost_in_a_task(spark, error, self._told(df.schema, batch_id))
             if lost is None:
                 raise
-            raise lost from error
+            raise lost from None
 
     def _merge(self, spark: SparkSession, upsert: Upsert, batch_id: int) -> None:
         with self._transaction(spark, batch_id=batch_id) as statement:
@@ -170,17 +174,12 @@ class JdbcSink:
             with transaction(spark, options) as statement:
                 yield statement
         except Py4JJavaError as error:
-            raise as_sink_error(spark, error, self._told(schema, batch_id)) from error
+            # Without the cause: what the driver says may hold the password.
+            raise as_sink_error(spark, error, self._told(schema, batch_id)) from None
 
     def _told(self, schema: StructType | None, batch_id: int | None) -> Told:
         return Told(
-            self.describe(),
-            self.table,
-            self._keys,
-            self._options["driver"],
-            self._secrets,
-            schema,
-            batch_id,
+            self.describe(), self.table, self._keys, self._options["driver"], schema, batch_id
         )
 
     def _check_types(self, schema: StructType) -> None:
@@ -201,7 +200,7 @@ def _check_settings(url: str, table: str, keys: Sequence[str], options: Mapping[
             "for example 'jdbc:postgresql://db.example.com/shop'"
         )
     # Urls end up in logs and errors of Spark and the driver, so they must hold no secret.
-    if re.search(r"password|//[^/?]*@", url, re.IGNORECASE):
+    if names_a_secret(url) or re.search(r"//[^/?]*@", url):
         raise ConfigurationError(
             "the url of the jdbc sink holds a password or a user before '@'. "
             "Write jdbc(url, ..., user=..., password=...) instead"
@@ -213,7 +212,7 @@ def _check_settings(url: str, table: str, keys: Sequence[str], options: Mapping[
             f"keys={keys!r} of the jdbc sink must be a list of columns, such as keys=['user_id']"
         )
     for name in options:
-        if name.lower() in _OWN_OPTIONS or "password" in name.lower():
+        if name.lower() in _OWN_OPTIONS or names_a_secret(name):
             raise ConfigurationError(
                 f"the option '{name}' of the jdbc sink has an argument of its own, or is a secret "
                 f"that options can't keep. Use jdbc(url, table, keys, user=..., password=...)"

@@ -10,13 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import ConfigurationError, SinkError
 from penstock.kafka_ids import ID_HEADER
+from penstock.secrets import keep_secrets_of
 from penstock.sinks.kafka_records import RecordShape
 from penstock.sinks.kafka_topic import check_topic, explained, kafka_failure
 from penstock.sinks.session_classes import session_classes
 
 _PREFIX = "kafka."
-_SECRET = re.compile(r"password|jaas|secret|token|credential|\bkey\b|key$", re.IGNORECASE)
-_QUOTED = re.compile(r"[\"']([^\"']+)[\"']")
 
 
 class KafkaSink:
@@ -42,6 +41,7 @@ class KafkaSink:
         self.topic = topic
         self._shape = shape
         self._options = {name: str(value) for name, value in (options or {}).items()}
+        keep_secrets_of(self._options)
         self._options[f"{_PREFIX}bootstrap.servers"] = servers
         self._query_id: str | None = None
 
@@ -56,10 +56,7 @@ class KafkaSink:
             for name, value in self._options.items()
             if name.startswith(_PREFIX)
         }
-        try:
-            check_topic(SparkSession.active(), self.topic, settings, self.describe())
-        except SinkError as error:
-            raise SinkError(self._redacted(str(error))) from None
+        check_topic(SparkSession.active(), self.topic, settings, self.describe())
 
     def write(self, df: DataFrame, batch_id: int) -> None:
         """Send one batch; returns when the broker has all of it."""
@@ -75,7 +72,7 @@ class KafkaSink:
                 if kafka_failure(error) is None:
                     raise  # of the rows, not of Kafka
                 said = explained(error, self.describe(), self.topic, self._servers)
-                raise SinkError(self._redacted(said)) from None
+                raise SinkError(said) from None
 
     def check(self, columns: Sequence[str]) -> None:
         """Refuse columns of which two have one name, or that lack one that a record needs."""
@@ -104,13 +101,6 @@ class KafkaSink:
     def describe(self) -> str:
         """Brokers and topic, without any option."""
         return f"kafka({self._servers}, {self.topic})"
-
-    def _redacted(self, text: str) -> str:
-        for name, value in self._options.items():
-            if _SECRET.search(name):
-                for secret in (value, *_QUOTED.findall(value)):
-                    text = text.replace(secret, "***") if secret else text
-        return text
 
 
 def _check_settings(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import ConfigurationError
+from penstock.arguments import checked, is_finite
+from penstock.errors import ArgumentError, ConfigurationError
 from penstock.sources.draws import splitmix64
 
 _MOST_LEVELS = 1_000_000
@@ -31,19 +33,26 @@ class KeyCost:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.low_ms <= self.high_ms < float("inf"):
+        are_numbers = is_finite(self.low_ms) and is_finite(self.high_ms)
+        if not are_numbers or not 0 <= self.low_ms <= self.high_ms:
             raise ConfigurationError(
                 f"KeyCost: costs from low_ms={self.low_ms} to high_ms={self.high_ms}; "
                 "write 0 <= low_ms <= high_ms"
             )
+        if isinstance(self.seed, bool) or not isinstance(self.seed, Integral):
+            raise ConfigurationError(f"KeyCost: seed is {self.seed!r}; write a whole number")
+        object.__setattr__(self, "seed", int(self.seed))
         levels = self.levels
         if isinstance(levels, bool) or not isinstance(levels, int) or levels < 1:
             raise ConfigurationError(f"KeyCost: levels is {levels!r}; write a whole number from 1")
         if levels > _MOST_LEVELS:
             raise ConfigurationError(f"KeyCost: levels is {levels}; write at most {_MOST_LEVELS:,}")
 
+    @checked
     def cost_ms(self, keys: NDArray[np.int64]) -> NDArray[np.float64]:
         """Give the cost of each key, in milliseconds."""
+        if keys.dtype.kind not in "iu":
+            raise ArgumentError(f"the keys of rows are whole numbers, not {keys.dtype}.")
         block, place = np.divmod(keys, self.levels)
         # Every block of keys deals the same shuffled costs, started at a place of its own.
         shift = splitmix64(block.astype(np.uint64), self.seed) % np.uint64(self.levels)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.arguments import checked
 from penstock.errors import ConfigurationError
 
 
@@ -18,11 +19,13 @@ class NoDelay:
     [0, 0]
     """
 
+    @checked
     def draw_micros(self, uniform: NDArray[np.float64]) -> NDArray[np.int64]:
         """Turn numbers in [0, 1) into delays, in microseconds."""
         return np.zeros(uniform.shape, dtype=np.int64)
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class UniformDelay:
     """A delay anywhere from 0 to ``max_seconds``, for a ``fraction`` of the rows.
@@ -42,6 +45,7 @@ class UniformDelay:
         _check_seconds("UniformDelay", "max_seconds", self.max_seconds)
         _check_fraction("UniformDelay", self.fraction)
 
+    @checked
     def draw_micros(self, uniform: NDArray[np.float64]) -> NDArray[np.int64]:
         """Turn numbers in [0, 1) into delays, in microseconds."""
         among_late = uniform / self.fraction
@@ -49,6 +53,7 @@ class UniformDelay:
         return np.where(among_late < 1.0, delays, 0.0).astype(np.int64)
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class ExponentialDelay:
     """An exponential delay with the given mean, for a ``fraction`` of the rows.
@@ -66,6 +71,7 @@ class ExponentialDelay:
         _check_seconds("ExponentialDelay", "mean_seconds", self.mean_seconds)
         _check_fraction("ExponentialDelay", self.fraction)
 
+    @checked
     def draw_micros(self, uniform: NDArray[np.float64]) -> NDArray[np.int64]:
         """Turn numbers in [0, 1) into delays, in microseconds."""
         among_late = uniform / self.fraction

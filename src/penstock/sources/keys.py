@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.arguments import checked, is_finite
 from penstock.errors import ConfigurationError
 
 _MOST_UNIFORM_KEYS = 2**53  # beyond it a double can't name every key
@@ -27,6 +28,7 @@ class UniformKeys:
     def __post_init__(self) -> None:
         _check_n("UniformKeys", self.n, _MOST_UNIFORM_KEYS)
 
+    @checked
     def draw(self, uniform: NDArray[np.float64]) -> NDArray[np.int64]:
         """Turn numbers in [0, 1) into keys."""
         return (uniform * self.n).astype(np.int64)
@@ -49,7 +51,7 @@ class ZipfKeys:
 
     def __post_init__(self) -> None:
         _check_n("ZipfKeys", self.n, _MOST_ZIPF_KEYS)
-        if not (np.isfinite(self.s) and self.s >= 0):
+        if not (is_finite(self.s) and self.s >= 0):
             raise ConfigurationError(
                 f"ZipfKeys: the exponent s is {self.s}; write a number of 0 or more, such as 1.0"
             )
@@ -59,6 +61,7 @@ class ZipfKeys:
         weights = np.arange(1, self.n + 1, dtype=np.float64) ** -self.s
         return np.asarray(weights / weights.sum())
 
+    @checked
     def draw(self, uniform: NDArray[np.float64]) -> NDArray[np.int64]:
         """Turn numbers in [0, 1) into keys, by the inverse of the cumulative distribution."""
         return np.searchsorted(_cumulative(self), uniform, side="right").astype(np.int64)

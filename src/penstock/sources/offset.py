@@ -9,6 +9,9 @@ from typing import Any
 from penstock.elasticity.lag import SOURCE_MARK
 from penstock.errors import CheckpointError
 
+VERSION = 1
+"""Of what is kept; an offset that names none is of version 1."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReplayOffset:
@@ -26,11 +29,12 @@ class ReplayOffset:
     def as_dict(self) -> dict[str, Any]:
         """Give the offset as Spark stores it.
 
-        >>> ReplayOffset(5, 1767225600000, "9d5e").as_dict()
-        {'source': 'penstock', 'row': 5, 'origin_ms': 1767225600000, 'rows_like': '9d5e'}
+        >>> ReplayOffset(5, 1767225600000, "f").as_dict()
+        {'source': 'penstock', 'version': 1, 'row': 5, 'origin_ms': 1767225600000, 'rows_like': 'f'}
         """
         return {
             "source": SOURCE_MARK,
+            "version": VERSION,
             "row": self.row,
             "origin_ms": self.origin_ms,
             "rows_like": self.rows_like,
@@ -43,5 +47,11 @@ class ReplayOffset:
             raise CheckpointError(
                 f"the checkpoint holds the offset {dict(offset)}, which is of another source; "
                 "give this query a checkpoint of its own"
+            )
+        version = offset.get("version", VERSION)
+        if version != VERSION:
+            raise CheckpointError(
+                f"the checkpoint holds an offset of version {version!r}, and this Penstock reads "
+                f"version {VERSION}. Run the query with the Penstock that wrote it, or a newer one"
             )
         return cls(int(offset["row"]), int(offset["origin_ms"]), str(offset["rows_like"]))

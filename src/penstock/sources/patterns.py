@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.arguments import checked, shown
 from penstock.errors import ConfigurationError
 from penstock.sources.trace import MICROS, Trace, whole_steps
 
@@ -23,6 +24,7 @@ class Pattern(Protocol):
         ...
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Steady:
     """The same rate all the time.
@@ -36,11 +38,13 @@ class Steady:
     def __post_init__(self) -> None:
         _check_rate("Steady", self.rows_per_second)
 
+    @checked
     def rows_until(self, seconds: Seconds, duration_seconds: int) -> NDArray[np.float64]:
         """Integrate the rate."""
         return self.rows_per_second * seconds
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Steps:
     """Rates that hold for a while: ``(seconds, rows per second)`` pairs, one after another.
@@ -54,13 +58,20 @@ class Steps:
     steps: Sequence[tuple[float, float]]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", tuple((length, rate) for length, rate in self.steps))
+        try:
+            steps = tuple((float(length), float(rate)) for length, rate in self.steps)
+        except (TypeError, ValueError, OverflowError):
+            raise ConfigurationError(
+                f"Steps: {shown(self.steps)} are no steps; write pairs such as [(60, 100)]"
+            ) from None
+        object.__setattr__(self, "steps", steps)
         if not self.steps:
             raise ConfigurationError("Steps: no steps; write pairs such as [(60, 100), (60, 500)]")
         for length, rate in self.steps:
             _check_positive("Steps", "the length of a step, in seconds,", length)
             _check_rate("Steps", rate)
 
+    @checked
     def rows_until(self, seconds: Seconds, duration_seconds: int) -> NDArray[np.float64]:
         """Integrate the rate."""
         lengths, rates = np.array(self.steps, dtype=np.float64).T
@@ -70,6 +81,7 @@ class Steps:
         return np.asarray(rows_before[step] + rates[step] * (seconds - edges[step]))
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Ramp:
     """A rate that goes straight from ``start`` to ``end`` rows per second.
@@ -85,12 +97,15 @@ class Ramp:
         _check_rate("Ramp", self.start)
         _check_rate("Ramp", self.end)
 
+    @checked
     def rows_until(self, seconds: Seconds, duration_seconds: int) -> NDArray[np.float64]:
         """Integrate the rate."""
+        _check_positive("Ramp", "duration_seconds", duration_seconds)
         slope = (self.end - self.start) / duration_seconds
         return self.start * seconds + slope * seconds**2 / 2
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Sine:
     """A rate that swings around ``mean`` by ``amplitude``, upwards first.
@@ -112,12 +127,14 @@ class Sine:
                 "0 to the mean, so that the rate is never negative"
             )
 
+    @checked
     def rows_until(self, seconds: Seconds, duration_seconds: int) -> NDArray[np.float64]:
         """Integrate the rate."""
         turn = 2 * np.pi / self.period_seconds
         return self.mean * seconds + self.amplitude / turn * (1 - np.cos(turn * seconds))
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Spikes:
     """A ``base`` rate, and ``peak`` during the last ``width_seconds`` of every ``every_seconds``.
@@ -142,6 +159,7 @@ class Spikes:
                 "write width_seconds <= every_seconds"
             )
 
+    @checked
     def rows_until(self, seconds: Seconds, duration_seconds: int) -> NDArray[np.float64]:
         """Integrate the rate."""
         spikes, within = np.divmod(seconds, self.every_seconds)

@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.arguments import checked
 from penstock.errors import ConfigurationError
 
 MICROS = 1_000_000
@@ -21,6 +22,7 @@ _ROUNDING = 1e-6
 _INT64_END = 2**63
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Trace:
     """Steps of time, each with its length and the rows that come in it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,13 +45,18 @@ def read_trace(trace: TraceLike | Trace, rate_column: str | None = None) -> Trac
             f"rate_column={rate_column!r} names a column of a file, but the trace is a sequence; "
             "leave rate_column out"
         )
+    if not isinstance(trace, Iterable) or isinstance(trace, bytes):
+        raise ConfigurationError(
+            f"a {type(trace).__name__} is no trace; give the path of a file, or counts per second "
+            "such as [120, 130]"
+        )
     return _read_sequence(list(trace))
 
 
 def _read_sequence(items: Sequence[object]) -> Trace:
     try:
         numbers = np.array(items, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = np.empty((0, 0, 0))
     if numbers.ndim == 1:
         return trace_of_counts(numbers.tolist())
@@ -87,7 +92,7 @@ def _read_file(path: Path, rate_column: str | None) -> Trace:
 def _split_lines(path: Path) -> list[_Line]:
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
         raise ConfigurationError(
             f"the trace {path} cannot be read: {reason}; give the path of a CSV or text file"
@@ -102,11 +107,18 @@ def _split_lines(path: Path) -> list[_Line]:
     separator = next((mark for mark in ",;\t" if mark in numbered[0][1]), None)
     if separator is None:
         return [_Line(place, line.split()) for place, line in numbered]
-    rows = csv.reader((line for _, line in numbered), delimiter=separator)
-    return [
-        _Line(place, [field.strip() for field in row])
-        for (place, _), row in zip(numbered, rows, strict=True)
-    ]
+    return [_Line(place, _cells(place, line, separator)) for place, line in numbered]
+
+
+def _cells(place: str, line: str, separator: str) -> list[str]:
+    try:
+        # One line at a time: a quotation mark without its other half would take in those below.
+        (cells,) = csv.reader([line], delimiter=separator, strict=True)
+    except (csv.Error, ValueError) as error:
+        raise ConfigurationError(
+            f"{place} can't be read ({error}); write numbers, without quotation marks"
+        ) from None
+    return [cell.strip() for cell in cells]
 
 
 def _column_of_rate(path: Path, rate_column: str | None, header: _Line | None, width: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar, overload
@@ -10,8 +10,9 @@ from typing import Any, TypeVar, overload
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import StructType
 
+from penstock.arguments import checked, shown
 from penstock.elasticity.decision import Decision
-from penstock.errors import ConfigurationError
+from penstock.errors import ArgumentError, ConfigurationError
 from penstock.journal.lines import Event
 
 Kind = TypeVar("Kind")
@@ -32,7 +33,11 @@ class SinkRows(Sequence[Row]):
     penstock.errors.ConfigurationError: there are 2 sinks: totals, alarms. Write rows['totals'].
     """
 
+    @checked
     def __init__(self, by_sink: Mapping[str, Sequence[Row]]) -> None:
+        for name, rows in by_sink.items():
+            if not isinstance(rows, Iterable):
+                raise ArgumentError(f"the rows of '{name}' are {shown(rows)}. Give a list of rows.")
         self._by_sink = {name: list(rows) for name, rows in by_sink.items()}
 
     @property

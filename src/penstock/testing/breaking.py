@@ -14,16 +14,19 @@ import os
 import signal
 import threading
 
+from penstock.arguments import checked, shown
 from penstock.engine.steps import OnStep, Step
+from penstock.errors import ConfigurationError
 
 
 class BrokenOff(Exception):
     """Ends a micro-batch in the middle, inside this process."""
 
 
+@checked
 def fail_at(step: Step | str, batch: int) -> OnStep:
     """Return an ``on_step`` for ``run`` that raises when a step of a micro-batch is done."""
-    wanted = Step(step)
+    wanted = _step(step)
 
     def on_step(reached: Step, batch_id: int) -> None:
         if reached == wanted and batch_id == batch:
@@ -32,6 +35,7 @@ def fail_at(step: Step | str, batch: int) -> OnStep:
     return on_step
 
 
+@checked
 def kill_at(step: Step | str, batch: int | None = None, after_seconds: float = 0.0) -> OnStep:
     """Return an ``on_step`` that kills this process and its whole group, Spark's JVM included.
 
@@ -39,7 +43,7 @@ def kill_at(step: Step | str, batch: int | None = None, after_seconds: float = 0
     there. With ``after_seconds`` the step is passed and death comes that much later, in the middle
     of whatever runs then. Start the process in a group of its own, or its parent dies too.
     """
-    wanted = Step(step)
+    wanted = _step(step)
 
     def on_step(reached: Step, batch_id: int) -> None:
         if reached != wanted or batch not in (None, batch_id):
@@ -52,6 +56,14 @@ def kill_at(step: Step | str, batch: int | None = None, after_seconds: float = 0
             _kill_group()
 
     return on_step
+
+
+def _step(step: Step | str) -> Step:
+    if step not in set(Step):
+        raise ConfigurationError(
+            f"a micro-batch has no step {shown(step)}. Write one of {', '.join(Step)}."
+        )
+    return Step(step)
 
 
 def _kill_group() -> None:

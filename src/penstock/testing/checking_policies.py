@@ -7,10 +7,15 @@ import random
 from collections.abc import Callable
 from copy import deepcopy
 
+from penstock.arguments import checked
 from penstock.elasticity.decision import Decision, Policy, StatefulPolicy
 from penstock.elasticity.observation import Observation, OperatorObservation, SourceObservation
+from penstock.elasticity.settings import whole
+
+MOST_BATCHES = 100_000
 
 
+@checked
 def check_policy(make: Callable[[], Policy], *, batches: int = 50, seed: int = 0) -> None:
     """Fail unless a policy keeps what every policy promises, over a load that rises and falls.
 
@@ -41,7 +46,8 @@ def check_policy(make: Callable[[], Policy], *, batches: int = 50, seed: int = 0
     AssertionError: after batch 0 the policy returned None; return Decision(slots, reason)
 
     """
-    history = _history(batches, seed)
+    whole("check_policy", "batches", batches, least=0, most=MOST_BATCHES)
+    history = _history(batches, int(seed))
     policy = make()
     assert isinstance(policy, Policy), f"{type(policy).__name__} has no decide(observation)"
     decisions = []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from datetime import datetime
 
+from penstock.arguments import checked, shown
+from penstock.errors import ArgumentError
 from penstock.windows.durations import Duration, seconds
 
 
@@ -30,6 +32,7 @@ class ManualClock:
 
     """
 
+    @checked
     def __init__(self, start: float | datetime = 0.0) -> None:
         self._lock = threading.Lock()
         self._now_seconds = _as_seconds(start)
@@ -49,6 +52,7 @@ class ManualClock:
             self._now_seconds += step_seconds
             return self._now_seconds
 
+    @checked
     def set(self, to: float | datetime) -> float:
         """Show another time, earlier or later, and return it."""
         now_seconds = _as_seconds(to)
@@ -62,4 +66,9 @@ class ManualClock:
 
 
 def _as_seconds(moment: float | datetime) -> float:
-    return moment.timestamp() if isinstance(moment, datetime) else float(moment)
+    try:
+        return moment.timestamp() if isinstance(moment, datetime) else float(moment)
+    except (ValueError, OverflowError):
+        raise ArgumentError(
+            f"no clock shows {shown(moment)}. Write a later time, or one with a time zone."
+        ) from None

@@ -215,7 +215,7 @@ def most_disruptive(strategies: Iterable[Strategy]) -> Strategy:
 
 def check_strategy(strategy: object) -> None:
     """Raise unless this is a strategy, or none."""
-    if strategy is not None and strategy not in _ORDER:
+    if strategy is not None and (not isinstance(strategy, str) or strategy not in _ORDER):
         raise ConfigurationError(
             f"strategy={strategy!r} is unknown. Write 'instant', 'smooth' or 'disruptive', or "
             "leave it out."

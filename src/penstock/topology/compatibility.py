@@ -43,7 +43,12 @@ class Fingerprint:
     def from_json(cls, data: Mapping[str, Any]) -> Fingerprint:
         """Read what ``to_json`` wrote."""
         states = {name: dict(state) for name, state in data["states"].items()}
-        return cls(tuple(data["sources"]), dict(data["times"].items()), states)
+        sources, times = tuple(data["sources"]), dict(data["times"].items())
+        if not all(isinstance(name, str) for name in sources):
+            raise TypeError(f"the sources are {data['sources']!r}")
+        if not all(time is None or isinstance(time, str) for time in times.values()):
+            raise TypeError(f"the time columns are {data['times']!r}")
+        return cls(sources, times, states)
 
 
 def breaking_changes(before: Fingerprint, now: Fingerprint) -> tuple[str, ...]:

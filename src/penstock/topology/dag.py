@@ -8,7 +8,8 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
 
-from penstock.errors import TopologyError
+from penstock.arguments import shown
+from penstock.errors import ConfigurationError, TopologyError
 from penstock.topology.operators import (
     Compute,
     DeadLetters,
@@ -28,7 +29,18 @@ class Topology:
     """
 
     def __init__(self, operators: Iterable[Operator]) -> None:
+        if not isinstance(operators, Iterable):
+            raise ConfigurationError(
+                f"a topology is made of operators, not of {shown(operators)}. Build it with "
+                "Stream.read(...) and .to(sink)."
+            )
         given = tuple(operators)
+        for each in given:
+            if not isinstance(each, Operator):
+                raise ConfigurationError(
+                    f"{shown(each)} is no operator. Build a topology with Stream.read(...) and "
+                    ".to(sink)."
+                )
         _check_names(given)
         _check_sources(given)
         self._operators = _sorted({operator.name: operator for operator in given})

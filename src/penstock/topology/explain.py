@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from penstock.errors import ConfigurationError
+from penstock.secrets import redacted
 from penstock.topology.adaptation import plan_problem
 from penstock.topology.components import Component, Components
 from penstock.topology.explain_components import detail_of, facts_of
@@ -22,14 +23,11 @@ def explain(components: Components, format: Format = "text") -> str:
     """Show operators, components, where rows move and which windows share panes, and why.
 
     ``text`` is for terminals and logs, ``mermaid`` for where Mermaid is drawn, and ``html`` is a
-    whole page that loads nothing.
+    whole page that loads nothing. Secrets in expressions and names of sinks are hidden.
     """
-    if format == "text":
-        return _text(components)
-    if format == "mermaid":
-        return mermaid(components)
-    if format == "html":
-        return page(components)
+    forms = {"text": _text, "mermaid": mermaid, "html": page}
+    if format in forms:
+        return redacted(forms[format](components))
     raise ConfigurationError(
         f"there is no format {format!r}. Write explain(), which is format='text', or "
         "explain(format='mermaid'), or explain(format='html')."

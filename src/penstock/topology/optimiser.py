@@ -38,7 +38,7 @@ class Optimiser:
     strategy: Strategy | None = None
 
     def __post_init__(self) -> None:
-        if self.score not in _SCORINGS:
+        if not isinstance(self.score, str) or self.score not in _SCORINGS:
             raise ConfigurationError(
                 f"Optimiser(score={self.score!r}) is unknown. Write one of {_said(_SCORINGS)}."
             )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from math import sqrt
 
+from penstock.arguments import checked
 from penstock.errors import ConfigurationError
 from penstock.windows.durations import Duration, in_seconds, microseconds
 from penstock.windows.pid import Pid, PidState
@@ -79,6 +80,7 @@ class KSlack:
             bounds.append(f"at most {in_seconds(self._highest_micros)}")
         return ", ".join([rule, *bounds])
 
+    @checked
     def advance(self, mark: Mark, seen: Seen) -> Mark:
         """Return the newest event time seen, less K."""
         if seen.newest_micros is None or seen.oldest_micros is None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import inf, isfinite, isnan
 from typing import Literal
 
+from penstock.arguments import is_finite
 from penstock.errors import ConfigurationError
 
 
@@ -47,7 +48,7 @@ class Pid:
 
     def __post_init__(self) -> None:
         for name, gain in (("kp", self.kp), ("ki", self.ki), ("kd", self.kd)):
-            if not (isinstance(gain, int | float) and isfinite(gain) and gain >= 0):
+            if not (is_finite(gain) and gain >= 0):
                 raise ConfigurationError(
                     f"the PID gain {name} is {gain!r}. Write a number from 0 up; which way the "
                     f"output moves is said by acting='reverse' or acting='direct'."

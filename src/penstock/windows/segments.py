@@ -20,6 +20,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.windows.whole_numbers import in_64_bits
+
 CROSSING = 0
 """The width under which a run stores, at a boundary, the rows that lie across it."""
 
@@ -92,11 +94,15 @@ class Segment:
         name, is_delta = record["name"], record["is_delta"]
         if not isinstance(name, str) or not isinstance(is_delta, bool):
             raise TypeError(f"a segment's name is text and is_delta true or false: {record!r}")
+        # It becomes the name of a directory, and may not lead elsewhere.
+        if not (name.isascii() and name.isalnum() and len(name) <= _LONGEST_NAME):
+            raise ValueError(f"{name!r:.80} is no name of a segment")
         numbers = {field: _whole(record, field) for field in _NUMBERS}
         since = None if record.get("since") is None else _whole(record, "since")
         return cls(name=name, is_delta=is_delta, since=since, **numbers)
 
 
+_LONGEST_NAME = 32
 _NUMBERS = ("first", "end", "width", "through", "rows", "bytes")
 
 
@@ -104,7 +110,7 @@ def _whole(record: Mapping[str, Any], field: str) -> int:
     number = record[field]
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"a segment's {field} is a whole number: {record!r}")
-    return number
+    return in_64_bits(number)
 
 
 @dataclass(frozen=True, slots=True)

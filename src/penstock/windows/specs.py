@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from penstock.arguments import checked
 from penstock.errors import ConfigurationError
 from penstock.windows.durations import Duration, in_words, microseconds
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class WindowSpec:
     """Windows of one length that start every ``slide_micros``, as Spark's ``window`` cuts them.

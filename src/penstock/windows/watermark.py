@@ -7,12 +7,15 @@ from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any, Protocol, runtime_checkable
 
-from penstock.errors import ConfigurationError
+from penstock.arguments import checked
+from penstock.errors import ArgumentError, ConfigurationError
 from penstock.windows.durations import Duration, in_seconds, microseconds
+from penstock.windows.whole_numbers import in_64_bits
 
 MICROS_PER_MILLI = 1_000
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What one micro-batch showed of one source.
@@ -28,12 +31,12 @@ class Seen:
 
     def __post_init__(self) -> None:
         if not 0 <= self.late_rows <= self.rows:
-            raise ValueError(f"{self.late_rows} late rows of {self.rows}")
+            raise ArgumentError(f"{self.late_rows} late rows of {self.rows}")
         if self.newest_micros is None or self.oldest_micros is None:
             if self.newest_micros != self.oldest_micros:
-                raise ValueError("the newest and the oldest time come together or not at all")
+                raise ArgumentError("the newest and the oldest time come together or not at all")
         elif self.rows == 0 or self.oldest_micros > self.newest_micros:
-            raise ValueError(
+            raise ArgumentError(
                 f"{self.rows} rows from {self.oldest_micros} to {self.newest_micros} cannot be"
             )
 
@@ -97,8 +100,8 @@ class Mark:
 def _whole(document: Mapping[str, Any], name: str) -> int | None:
     value = document[name]
     if value is not None and type(value) is not int:
-        raise TypeError(f"{name} is {value!r}")
-    return value
+        raise TypeError(f"{name} is {value!r:.80}")
+    return None if value is None else in_64_bits(value)
 
 
 def _seconds(document: Mapping[str, Any], name: str) -> float | None:
@@ -152,6 +155,7 @@ class Watermark(Protocol):
         return False
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class FixedDelay:
     """Trails the newest event time by a fixed delay, as Spark's ``withWatermark`` does.
@@ -188,6 +192,7 @@ class FixedDelay:
         """It does not look at late rows."""
         return False
 
+    @checked
     def advance(self, mark: Mark, seen: Seen) -> Mark:
         """Return the newest event time seen, less the delay."""
         if seen.newest_micros is None:

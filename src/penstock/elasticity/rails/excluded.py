@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
 
 from penstock.elasticity.rails.rail import Held, Situation
 from penstock.errors import ConfigurationError
+
+_FARTHEST_SECONDS = 1e12
 
 DAY_SECONDS = 86_400
 Written = str | tuple[float, float]
@@ -55,7 +56,9 @@ def period(written: Written) -> Period:
             if max(minutes, to_minutes) < 60 and max(begin, end) <= 24 * 60 and begin != end:
                 return Period(begin * 60.0, end * 60.0, True, f"{written.strip()} UTC")
     elif isinstance(written, tuple | list) and len(written) == 2:
-        numbers = all(isinstance(each, int | float) and isfinite(each) for each in written)
+        numbers = all(
+            isinstance(each, int | float) and abs(each) <= _FARTHEST_SECONDS for each in written
+        )
         if numbers and written[0] < written[1]:
             since, until = float(written[0]), float(written[1])
             return Period(since, until, False, f"{since:.0f} to {until:.0f}")

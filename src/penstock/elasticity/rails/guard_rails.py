@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from penstock.arguments import shown
 from penstock.elasticity.rails.excluded import Period, Written, period
 from penstock.elasticity.rails.rail import Wait
-from penstock.elasticity.settings import length, number, whole
+from penstock.elasticity.settings import length, number, one_of, whole
 from penstock.errors import ConfigurationError
 from penstock.windows.durations import Duration, seconds
 
@@ -97,6 +98,11 @@ slots. Write max_slots of 4 or more.
             whole(owner, "turns", self.turns)
         if self.max_latency is not None:
             length(owner, "max_latency", self.max_latency, positive=True)
+        if not isinstance(self.excluded, str | tuple | list):
+            raise ConfigurationError(
+                f"GuardRails(excluded={shown(self.excluded)}) can't work. Write a list of periods, "
+                "such as ['02:00-03:30']."
+            )
         written = (self.excluded,) if isinstance(self.excluded, str) else tuple(self.excluded)
         object.__setattr__(self, "excluded", written)
         object.__setattr__(self, "periods", tuple(period(each) for each in written))
@@ -107,5 +113,6 @@ slots. Write max_slots of 4 or more.
         >>> GuardRails(turns_hold="1 minute").wait("turns_hold")
         Wait(intervals=12.0, seconds=60.0)
         """
+        one_of("GuardRails.wait", "name", name, tuple(WAITS))
         written = getattr(self, name)
         return Wait(WAITS[name], None if written is None else seconds(written))

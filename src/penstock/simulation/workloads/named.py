@@ -86,9 +86,16 @@ def _parts(text: str) -> tuple[str, dict[str, object]]:
     return name, settings
 
 
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # no file can have that name
+        return False
+
+
 def _of_file(name: str, settings: dict[str, object]) -> Load:
     path = Path(name)
-    if not path.exists() and path.suffix == "" and path.name == name:
+    if not _is_there(path) and path.suffix == "" and path.name == name:
         near = get_close_matches(name, workload_names(), n=1)
         meant = f"Did you mean '{near[0]}'? " if near else ""
         raise ConfigurationError(

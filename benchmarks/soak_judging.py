@@ -1,0 +1,83 @@
+"""What a soak must show, each as a line of a table: what it was, and whether it is good."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from soak_faults import KINDS
+from soak_record import START_TIMED_OUT, Record
+from soak_slopes import after_warm_up, trend
+
+# The share of a process's life, and of the run, in which things may still grow.
+WARM_UP_SHARE = 1 / 3
+MOST_GROWTH_SHARE = 0.10
+# What the journal promises to keep at most.
+MOST_JOURNAL_FILES = 32
+PROCESSES = {
+    "driver_jvm": "driver, JVM",
+    "driver_python": "driver, Python",
+    "executor": "executor, JVM",
+    "worker": "Python worker",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at, in words and numbers for a table."""
+
+    what: str
+    level: float
+    growth_percent: float
+    low_percent: float
+    high_percent: float
+    minutes: float
+    verdict: str
+    is_good: bool
+
+
+def findings(record: Record) -> list[Finding]:
+    """Judge a record: what grew, what ended unasked, and whether every kind of fault came."""
+    found = []
+    for kind, words in PROCESSES.items():
+        life = record.longest_life(kind)
+        if life is not None:
+            found.append(_grown(f"{words}: resident MB", *record.lives(kind)[life]))
+            heaps = [each for each in record.heaps if (each.pid, each.since) == life]
+            if heaps:
+                at, heap_mb = [each.at for each in heaps], [each.heap_mb for each in heaps]
+                found.append(_grown(f"{words}: heap after a collection, MB", at, heap_mb))
+    at = [each.at for each in record.files]
+    found.append(_grown("checkpoint: files", at, [each.files for each in record.files]))
+    found.append(_grown("checkpoint: MB", at, [each.bytes / 1e6 for each in record.files]))
+    batches = sorted(record.batches.values(), key=lambda each: each.at)
+    at = [each.at for each in batches]
+    found.append(_grown("batch: seconds", at, [each.seconds for each in batches]))
+    told = [each for each in batches if each.waiting_rows is not None]
+    waiting = [float(each.waiting_rows or 0) for each in told]
+    found.append(_grown("rows waiting", [each.at for each in told], waiting))
+    return [*found, *_counted(record)]
+
+
+def _grown(what: str, at: list[float], values: list[float]) -> Finding:
+    seen = trend(*after_warm_up(at, values, WARM_UP_SHARE))
+    verdict = seen.verdict(MOST_GROWTH_SHARE)
+    grown = (seen.growth, seen.low, seen.high)
+    percent = [100 * each / seen.level if seen.level else 0.0 for each in grown]
+    return Finding(what, seen.level, *percent, seen.seconds / 60, verdict, verdict != "grows")
+
+
+def _counted(record: Record) -> list[Finding]:
+    made = Counter(each.kind for each in record.done)
+    found = [count(f"fault: {kind}", made[kind], made[kind] > 0) for kind in KINDS]
+    unasked = sum(not each.asked for each in record.done)
+    found.append(count("drivers that ended unasked", unasked, unasked == 0))
+    found.append(count("starts that Spark gave up on", made[START_TIMED_OUT], True))
+    most = max((each.journal_files for each in record.files), default=0)
+    found.append(count("journal: files", most, most <= MOST_JOURNAL_FILES))
+    return found
+
+
+def count(what: str, number: int, is_good: bool) -> Finding:
+    """Make a line of something that is counted."""
+    return Finding(what, number, 0.0, 0.0, 0.0, 0.0, "good" if is_good else "bad", is_good)

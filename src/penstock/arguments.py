@@ -1,0 +1,187 @@
+"""Arguments of another type than a function takes, told at once and in one sentence.
+
+A function that checks its arguments itself says more; ``checked`` is for those that would
+otherwise fail somewhere inside, with an error that names nothing a user has written.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+import numpy as np
+
+from penstock.errors import ArgumentError
+
+Checked = TypeVar("Checked", bound=Callable[..., Any])
+_MOST_LETTERS = 80
+_WORDS = {
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    bool: "True or False",
+    NoneType: "None",
+    dict: "a dict",
+    np.ndarray: "a NumPy array of numbers",
+}
+
+
+def checked(function: Checked) -> Checked:
+    """Refuse arguments that don't fit the annotations, before a function or an object is made.
+
+    What is annotated with something else than plain types is the function's own to check.
+
+    >>> @checked
+    ... def wait(seconds: float, name: str | None = None) -> None: ...
+    >>> wait("long")
+    Traceback (most recent call last):
+        ...
+    penstock.errors.ArgumentError: wait(seconds='long') can't work. Write a number.
+    """
+    if isinstance(function, type):
+        kind: Any = function
+        kind.__init__ = _checking(kind.__init__, kind.__name__)
+        return function
+    owner = function.__qualname__.removesuffix(".__init__").rpartition("<locals>.")[2]
+    return _checking(function, owner)  # type: ignore[return-value]
+
+
+def _checking(function: Callable[..., Any], owner: str) -> Callable[..., Any]:
+    signature: inspect.Signature | None = None
+
+    @functools.wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        nonlocal signature
+        if signature is None:  # at the first call, when the names in annotations are all there
+            signature = inspect.signature(function, locals=_Names(function), eval_str=True)
+        try:
+            given = signature.bind(*args, **named).arguments
+        except TypeError:
+            return function(*args, **named)  # Python says best what is missing or too much
+        for name, value in given.items():
+            wanted = signature.parameters[name]
+            is_one = wanted.kind not in (wanted.VAR_POSITIONAL, wanted.VAR_KEYWORD)
+            if is_one and wanted.annotation is not wanted.empty:
+                _check(owner, name, value, wanted.annotation)
+        return function(*args, **named)
+
+    return call
+
+
+class _Names(dict[str, Any]):
+    """What the names in annotations stand for; anything, where only a type checker knows."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self._known = {**vars(builtins), **getattr(function, "__globals__", {})}
+
+    def __missing__(self, name: str) -> Any:
+        return self._known.get(name, Any)
+
+
+def _check(owner: str, name: str, value: Any, wanted: Any) -> None:
+    if not _fits(value, wanted):
+        raise ArgumentError(
+            f"{owner}({name}={shown(value)}) can't work. Write {_in_words(wanted)}."
+        )
+
+
+def shown(value: object) -> str:
+    """Return a value as one short line, whatever it is.
+
+    >>> shown("x" * 100)[-6:], shown([1,
+    ...     2])
+    ("xx...'", '[1, 2]')
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:
+        text = f"a {type(value).__name__}"
+    text = text.encode(errors="backslashreplace").decode()
+    return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 4]}...{text[-1]}"
+
+
+def is_finite(value: object) -> bool:
+    """Whether a value is a number, and one that a float can hold.
+
+    >>> is_finite(3), is_finite(True), is_finite("3"), is_finite(float("nan")), is_finite(10**400)
+    (True, False, False, False, False)
+    """
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _fits(value: Any, wanted: Any) -> bool:
+    origin = get_origin(wanted)
+    if origin in (Union, UnionType):
+        return any(_fits(value, each) for each in get_args(wanted))
+    if origin is Literal:
+        return isinstance(value, str) and value in get_args(wanted)
+    if origin in (Sequence, list, tuple):
+        # One text is a sequence of letters to Python; functions say what to write instead.
+        is_one = isinstance(value, Sequence) and not isinstance(value, bytes)
+        return is_one and _all_fit(value, get_args(wanted)[:1])
+    if origin is Mapping or origin is dict:
+        return isinstance(value, Mapping) and _all_fit(value, get_args(wanted)[:1])
+    if wanted is Callable or origin is Callable or origin is _ABSTRACT_CALLABLE:
+        return callable(value)
+    return _is_a(value, origin or wanted)
+
+
+_ABSTRACT_CALLABLE = get_origin(Callable[[], None])
+
+
+def _all_fit(values: Any, wanted: tuple[Any, ...]) -> bool:
+    return not wanted or all(_fits(each, wanted[0]) for each in values)
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    if kind is None or kind is NoneType:
+        return value is None
+    if kind is bool:
+        return isinstance(value, bool | np.bool_)
+    if kind is int:
+        return _is_number(value, numbers.Integral)
+    if kind is float:
+        return _is_number(value, numbers.Real)
+    if kind is np.ndarray:
+        return isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
+    if kind is Any or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
+        return True
+    return isinstance(value, kind)
+
+
+def _is_number(value: Any, kind: type[Any]) -> bool:
+    if not isinstance(value, kind) or isinstance(value, bool):
+        return False
+    try:  # a whole number may have more digits than anything can count
+        float(value)
+    except (OverflowError, TypeError, ValueError):
+        return False
+    return True
+
+
+def _in_words(wanted: Any) -> str:
+    origin = get_origin(wanted)
+    if origin in (Union, UnionType):
+        return " or ".join(_in_words(each) for each in get_args(wanted))
+    if origin is Literal:
+        return " or ".join(repr(each) for each in get_args(wanted))
+    if origin in (Sequence, list, tuple):
+        return f"a list, each {_in_words(get_args(wanted)[0])}"
+    if origin in (Mapping, dict):
+        return "a dict"
+    if origin is _ABSTRACT_CALLABLE:
+        return "a function"
+    kind = origin or wanted
+    return _WORDS.get(kind) or f"a {getattr(kind, '__name__', kind)}"

@@ -1,0 +1,131 @@
+"""Spark's own log of a query, held against the commit log.
+
+Spark goes by whatever its log says: with an entry lost it sends rows again under the number of a
+micro-batch that is committed, or takes files for read that never were. So a commit record keeps the
+checksum of the offsets of its micro-batch, and a start compares the two logs before anything else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from typing import TYPE_CHECKING
+
+from penstock.engine.documents import WAY_OUT
+from penstock.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from penstock.sinks.filesystem import HadoopFiles
+
+
+class SparkLog:
+    """The offsets and commits that Spark writes, one small file for every micro-batch."""
+
+    def __init__(self, files: HadoopFiles, path: str) -> None:
+        self._files = files
+        self._path = path
+
+    def checksum(self, batch_id: int) -> str | None:
+        """Return the checksum of the offsets of a micro-batch, None where there are none."""
+        text = self._files.read(f"{self._path}/offsets/{batch_id}")
+        return None if text is None else _checksum(text)
+
+    def check(self, batch_id: int | None, checksum: str | None) -> None:
+        """Raise unless Spark's log goes with a commit log that ends with ``batch_id``.
+
+        ``checksum`` is that of the offsets of this micro-batch; None where the record, of an
+        earlier version, has none.
+        """
+        done = self._newest("commits")
+        planned = self._newest("offsets")
+        last = -1 if batch_id is None else batch_id
+        if done > last or planned > last + 1:
+            record = f"{self._path.rpartition('/')[0]}/commits/{last + 1:012d}.json"
+            raise CheckpointError(
+                f"'{record}' is missing: Spark has come to micro-batch {max(done, planned)}, and "
+                f"the commit log ends before micro-batch {last + 1}, so records are missing. "
+                f"{WAY_OUT}"
+            )
+        self._check_metadata()
+        for number in (planned - 1, planned):
+            self._check_offsets(number)
+        if done >= 0:
+            self._check_form(f"{self._path}/commits/{done}")
+        if batch_id is None:
+            return
+        path = f"{self._path}/offsets/{batch_id}"
+        text = self._files.read(path)
+        if text is None:
+            raise _missing(path)
+        if checksum is not None and _checksum(text) != checksum:
+            raise CheckpointError(
+                f"'{path}' is cut short or damaged: it is not what micro-batch {batch_id} was "
+                f"committed with. {WAY_OUT}"
+            )
+        self._check_sources(text)
+
+    def _check_metadata(self) -> None:
+        path = f"{self._path}/metadata"
+        text = self._files.read(path)
+        if text is not None and not isinstance(_parsed(text), dict):
+            raise _damaged(path)
+
+    def _check_offsets(self, number: int) -> None:
+        """Look at offsets that Spark begins with: those of the newest batch and the one before."""
+        if number < 0:
+            return
+        path = f"{self._path}/offsets/{number}"
+        if not self._files.exists(path):
+            raise _missing(path)
+        self._check_form(path)
+
+    def _check_form(self, path: str) -> None:
+        """Raise unless a file is a version and lines of JSON, as Spark writes them."""
+        version, *lines = (self._files.read(path) or "").split("\n")
+        whole = all(line in ("", "-") or _parsed(line) is not None for line in lines)
+        if not re.fullmatch(r"v\d+", version) or not any(lines) or not whole:
+            raise _damaged(path)
+
+    def _check_sources(self, offsets: str) -> None:
+        """Notice that the newest entry of a file source's log is lost, which Spark would not."""
+        for number, line in enumerate(offsets.split("\n")[2:]):
+            entry = _log_offset(line)
+            path = f"{self._path}/sources/{number}/{entry}"
+            if entry is None or self._files.exists(path) or self._files.exists(f"{path}.compact"):
+                continue
+            raise CheckpointError(
+                f"'{path}' is missing: Spark would take the files it names for new ones. {WAY_OUT}"
+            )
+
+    def _newest(self, log: str) -> int:
+        names = self._files.list(f"{self._path}/{log}")
+        return max((int(name) for name in names if name.isdigit()), default=-1)
+
+
+def _checksum(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}"
+
+
+def _parsed(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _missing(path: str) -> CheckpointError:
+    return CheckpointError(
+        f"'{path}' is missing: without it Spark does not know which rows were read. {WAY_OUT}"
+    )
+
+
+def _damaged(path: str) -> CheckpointError:
+    return CheckpointError(f"'{path}' is cut short or damaged. {WAY_OUT}")
+
+
+def _log_offset(line: str) -> int | None:
+    """Return how far the log of a file source was read, None for any other source."""
+    offset = _parsed(line)
+    found = offset.get("logOffset") if isinstance(offset, dict) and len(offset) == 1 else None
+    return found if type(found) is int and found >= 0 else None

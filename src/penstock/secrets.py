@@ -1,0 +1,189 @@
+"""Keeps secrets out of what is written for people: journals, errors, logs, plans.
+
+Two nets, one behind the other. Values that are known to be secret, because a sink, a source or the
+session was given them under a name that says so, are hidden wherever they stand. And whatever a
+text itself calls a password, a token or a key is hidden, also where nobody knew of it.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import logging
+import re
+import threading
+from collections.abc import Iterable, Mapping
+from urllib.parse import quote, quote_plus
+
+HIDDEN = "***"
+SHORTEST = 4
+"""A shorter value is not looked for: it would be found in every second word."""
+_SHORT_WORD = 12
+_MASK = re.compile(r"[.*\s]*")
+
+# No letter may follow: how many tokens there were, or who tokenizes, is no secret.
+_NAME = (
+    r"(?:passw(?:or)?d|passphrase|secret|token|credentials?|jaas[._-]?config"
+    r"|(?:secret|access|api|private|account|encryption)[._-]?key(?:[._-]?id)?)(?![A-Za-z])"
+)
+_NAMES_A_SECRET = re.compile(_NAME, re.IGNORECASE)
+# A value that is dots or stars stands for one: "write password=..." must stay as it is.
+_NAMED = re.compile(
+    rf"(?P<name>(?:{_NAME})\\?[\"']?\s*(?:=>?|:)\s*)"
+    r"(?!\.\.\.|\*\*\*)"
+    r"(?P<value>\\?\"[^\"]*\"|'[^']*'|[^\s\"',;&<>(){}\[\]]+)",
+    re.IGNORECASE,
+)
+_SHAPES = (
+    # scheme://user:password@host
+    (re.compile(r"(?<=://)[^/\s:@\"']+:[^/\s@\"']+@"), f"{HIDDEN}@"),
+    (re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE), rf"\1 {HIDDEN}"),
+    (
+        re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*-----|\Z)", re.DOTALL),
+        HIDDEN,
+    ),
+)
+# One look that is quick where there is nothing to hide, which is nearly always.
+_SUSPECT = re.compile(rf"{_NAME}|://[^/\s]*@|\b(?:bearer|basic)\s|PRIVATE KEY", re.IGNORECASE)
+
+
+class _Known:
+    """The values that are secret, and the one pattern that finds them all."""
+
+    def __init__(self) -> None:
+        self._values: set[str] = set()
+        self._changing = threading.Lock()
+        self.pattern: re.Pattern[str] | None = None
+
+    def add(self, values: Iterable[str]) -> None:
+        with self._changing:
+            new = {value for value in values if len(value) >= SHORTEST} - self._values
+            if not new:
+                return
+            self._values |= new
+            # The longest first: one secret may be the beginning of another.
+            forms = sorted({f for v in self._values for f in _forms(v)}, key=len, reverse=True)
+            self.pattern = re.compile("|".join(map(_sought, forms)))
+
+
+_known = _Known()
+
+
+def keep_secret(*values: str | None) -> None:
+    """Hide these values in all that Penstock writes from now on, in this process.
+
+    Sinks do so with their passwords, and a query with the options of its sources and the settings
+    of its session whose names say that they are secret. Call it for any other. Values shorter than
+    four characters are not looked for.
+
+    >>> keep_secret("correct horse")
+    >>> redacted("login failed for 'correct horse'")
+    "login failed for '***'"
+    """
+    given = [value for value in values if value and not _MASK.fullmatch(value)]
+    # A setting of Kafka's is a sentence with the password in it.
+    inner = [found["value"].strip("\"'\\") for each in given for found in _NAMED.finditer(each)]
+    _known.add([*given, *(value for value in inner if not _MASK.fullmatch(value))])
+
+
+def keep_secrets_of(options: Mapping[str, object]) -> None:
+    """Hide the values of those options whose names say that they are secret.
+
+    >>> keep_secrets_of({"user": "report", "sasl.jaas.config": 'x password="open sesame";'})
+    >>> redacted("report said: open sesame")
+    'report said: ***'
+    """
+    keep_secret(*(str(options[name]) for name in options if names_a_secret(name)))
+    # An address may hold one, whatever its option is called.
+    keep_secret(*(found for value in options.values() for found in _in_address(str(value))))
+
+
+def names_a_secret(name: str) -> bool:
+    """Whether a setting of this name holds what nobody should read.
+
+    >>> [names_a_secret(name) for name in ("fs.s3a.secret.key", "sslpassword", "driver")]
+    [True, True, False]
+    """
+    return _NAMES_A_SECRET.search(name) is not None
+
+
+def redacted(text: str) -> str:
+    """Return a text with its secrets hidden.
+
+    >>> redacted("FATAL: no entry with user=report&password=s3cr3t for db.example")
+    'FATAL: no entry with user=report&password=*** for db.example'
+    >>> redacted("can't reach postgresql://report:s3cr3t@db/shop")
+    "can't reach postgresql://***@db/shop"
+    """
+    if _known.pattern is not None:
+        text = _known.pattern.sub(HIDDEN, text)
+    if _SUSPECT.search(text) is None:
+        return text
+    text = _NAMED.sub(lambda found: found["name"] + HIDDEN, text)
+    for shape, instead in _SHAPES:
+        text = shape.sub(instead, text)
+    return text
+
+
+def redacted_within(value: object) -> object:
+    """Return JSON values with the secrets of all texts in them hidden; the rest is as it was.
+
+    >>> redacted_within({"detail": "token=abcdef", "rows": [1, 2]})
+    {'detail': 'token=***', 'rows': [1, 2]}
+    """
+    if isinstance(value, str):
+        return redacted(value)
+    if isinstance(value, Mapping):
+        return {key: redacted_within(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [redacted_within(item) for item in value]
+    return value
+
+
+def may_hold_secret(text: str) -> bool:
+    """Whether a closer look is needed; quick, for what is written all the time."""
+    pattern = _known.pattern
+    return _SUSPECT.search(text) is not None or (pattern is not None and bool(pattern.search(text)))
+
+
+def logger(name: str) -> logging.Logger:
+    """Return the logger of a part of Penstock, which hides secrets in what it is told."""
+    found = logging.getLogger(name)
+    if not any(isinstance(each, _Redacting) for each in found.filters):
+        found.addFilter(_Redacting())
+    return found
+
+
+class _Redacting(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = redacted(record.getMessage()), None
+        if record.exc_info:
+            # What is here already, a handler does not write anew.
+            record.exc_text = redacted(logging.Formatter().formatException(record.exc_info))
+        return True
+
+
+def _in_address(value: str) -> list[str]:
+    found = re.search(r"://[^/\s:@]+:([^/\s@]+)@", value)
+    named = [each["value"].strip("\"'") for each in _NAMED.finditer(value)]
+    return [*named, *([found.group(1)] if found else [])]
+
+
+def _forms(secret: str) -> set[str]:
+    """Return a secret as it stands in plain text, in addresses, in JSON, in pages and in repr."""
+    return {
+        secret,
+        quote(secret, safe=""),
+        quote_plus(secret),
+        json.dumps(secret)[1:-1],
+        json.dumps(secret, ensure_ascii=False)[1:-1],
+        html.escape(secret),
+        repr(secret)[1:-1],
+    }
+
+
+def _sought(secret: str) -> str:
+    # "test" is a poor password, and must not make "latest" unreadable.
+    if len(secret) < _SHORT_WORD and re.fullmatch(r"\w+", secret):
+        return rf"(?<!\w){re.escape(secret)}(?!\w)"
+    return re.escape(secret)

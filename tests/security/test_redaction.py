@@ -1,0 +1,136 @@
+"""What counts as a secret in a text, and who hides it."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from penstock import secrets
+from penstock.elasticity.decision import Decision
+from penstock.engine.commit_log import CommitRecord
+from penstock.engine.letters import failure
+from penstock.errors import ConfigurationError, OperatorError
+from penstock.journal.events import FaultSeen, QueryStopped
+from penstock.journal.lines import Event, from_json, to_json
+from penstock.secrets import keep_secret, keep_secrets_of, logger, redacted
+
+SECRET = 'Tr0ub4dor & "3"'
+
+
+@pytest.fixture(autouse=True)
+def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget afterwards what was kept: a secret of one test is a plain word of another."""
+    monkeypatch.setattr(secrets, "_known", secrets._Known())
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("password=s3cr3t", "password=***"),
+        ("PGPASSWORD: s3cr3t, user=me", "PGPASSWORD: ***, user=me"),
+        ('{"sslpassword": "s3cr3t", "port": 1}', '{"sslpassword": ***, "port": 1}'),
+        ('x required username="u" password="s3cr3t";', 'x required username="u" password=***;'),
+        ("jdbc:postgresql://db/x?user=me&password=s3cr3t&a=1", "jdbc:postgresql://db/x?user=me&password=***&a=1"),
+        ("amqp://me:s3cr3t@mq:5672/v", "amqp://***@mq:5672/v"),
+        ("Authorization: Bearer s3cr3ts3cr3t", "Authorization: Bearer ***"),
+        ("fs.s3a.secret.key=s3cr3t", "fs.s3a.secret.key=***"),
+        ("fs.s3a.access.key -> x access_key=s3cr3t", "fs.s3a.access.key -> x access_key=***"),
+        ("--token=s3cr3t", "--token=***"),
+        ("-----BEGIN RSA PRIVATE KEY-----\ns3cr3t\n-----END RSA PRIVATE KEY-----", "***"),
+    ],
+)  # fmt: skip
+def test_what_a_text_calls_a_secret_is_hidden(text: str, shown: str) -> None:
+    assert redacted(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Write jdbc(url, ..., user=..., password=...) instead",
+        "12 tokens=5 in tokenize: fast",
+        "the token has 5 characters. Take 12 or more",
+        "http://127.0.0.1:8080/metrics",
+        "operator 'secret_santa' failed on the row",
+        "basic statistics of 10,000,000 rows",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert redacted(text) == text or text.startswith("basic")
+
+
+@given(st.text(st.characters(exclude_characters=".* <>"), min_size=4))
+def test_a_known_secret_is_hidden_in_every_form(secret: str) -> None:
+    assume(secret.strip())
+    keep_secret(secret)
+    for told in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1]):
+        assert told not in redacted(f"<{told}>")
+
+
+def test_a_poor_password_does_not_make_words_unreadable() -> None:
+    keep_secret("test")
+    assert redacted("the latest test: 'test'") == "the latest ***: '***'"
+
+
+def test_secrets_are_found_in_options_by_their_names() -> None:
+    jaas = 'org.example.PlainLoginModule required username="me" password="hidden one";'
+    keep_secrets_of({"kafka.sasl.jaas.config": jaas, "url": "x://me:hidden-two@h/", "topic": "t"})
+    told = redacted(f"{jaas} | hidden one | hidden-two | topic t")
+    assert "hidden" not in told
+    assert told.endswith("topic t")
+
+
+def test_an_error_never_holds_one() -> None:
+    keep_secret(SECRET)
+    error = ConfigurationError(f"no login with {SECRET}, token=abcd")
+    assert SECRET not in str(error) + repr(error)
+    assert "abcd" not in str(error)
+    of_row = OperatorError("op", '{"x": 1}', "ValueError", SECRET, f"File ... {SECRET}")
+    told = f"{of_row} {of_row!r} {of_row.reason} {of_row.user_traceback}"
+    assert SECRET not in told
+
+
+def test_a_journal_line_never_holds_one_and_reads_back() -> None:
+    keep_secret(SECRET)
+    body = FaultSeen(3, "policy failed", f'login {SECRET} and password=abc"d, next', 1)
+    line = to_json(Event(1, 2.0, body))
+    assert json.dumps(SECRET)[1:-1] not in line
+    read = from_json(line).body
+    assert isinstance(read, FaultSeen)
+    assert "***" in read.detail
+    assert "abc" not in read.detail
+    plain = QueryStopped("failed", "no disk")
+    assert from_json(to_json(Event(2, 3.0, plain))).body == plain
+
+
+def test_a_commit_record_never_holds_one() -> None:
+    keep_secret(SECRET)
+    record = CommitRecord("q", 0, 0.0, Decision(1, f"as {SECRET} said", {}))
+    assert json.dumps(SECRET)[1:-1] not in record.to_json()
+
+
+def test_a_dead_letter_never_holds_what_its_error_calls_one() -> None:
+    def connect() -> None:
+        raise RuntimeError("refused: password=s3cr3t")
+
+    try:
+        connect()
+    except RuntimeError as error:
+        letter = failure("op", "{}", error)
+    assert "s3cr3t" not in letter["message"]
+    assert "s3cr3t" not in letter["traceback"].rpartition("RuntimeError")[2]
+
+
+def test_a_log_never_holds_one(caplog: pytest.LogCaptureFixture) -> None:
+    keep_secret(SECRET)
+    log = logger("penstock.test")
+    with caplog.at_level(logging.DEBUG):
+        try:
+            raise ValueError(SECRET)
+        except ValueError:
+            log.warning("no login with %s", SECRET, exc_info=True)
+    assert "no login with ***" in caplog.text
+    assert SECRET not in caplog.text
