@@ -8,6 +8,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from pyspark import SparkContext, cloudpickle
 
+from penstock import secrets
+
 # It holds no examples, and a conftest of a directory that came before has its name by then.
 collect_ignore = ["conftest.py"]
 
@@ -34,6 +36,14 @@ def _ship_test_functions(request: pytest.FixtureRequest) -> Iterator[None]:
     cloudpickle.register_pickle_by_value(module)
     yield
     cloudpickle.unregister_pickle_by_value(module)
+
+
+@pytest.fixture(autouse=True)
+def _no_secret_outlives_its_test() -> Iterator[None]:
+    """Give each test a process that knows no secret: one of another would be hidden in its texts."""
+    secrets._known.forget()
+    yield
+    secrets._known.forget()
 
 
 @pytest.fixture(scope="module", autouse=True)

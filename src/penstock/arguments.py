@@ -15,8 +15,6 @@ from math import isfinite
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
-import numpy as np
-
 from penstock.errors import ArgumentError
 
 Checked = TypeVar("Checked", bound=Callable[..., Any])
@@ -28,7 +26,6 @@ _WORDS = {
     bool: "True or False",
     NoneType: "None",
     dict: "a dict",
-    np.ndarray: "a NumPy array of numbers",
 }
 
 
@@ -149,16 +146,21 @@ def _is_a(value: Any, kind: Any) -> bool:
     if kind is None or kind is NoneType:
         return value is None
     if kind is bool:
-        return isinstance(value, bool | np.bool_)
+        return isinstance(value, bool) or _is_numpys(type(value), "bool", "bool_")
     if kind is int:
         return _is_number(value, numbers.Integral)
     if kind is float:
         return _is_number(value, numbers.Real)
-    if kind is np.ndarray:
-        return isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
+    if _is_numpys(kind, "ndarray"):
+        return isinstance(value, kind) and value.dtype.kind in "biuf"
     if kind is Any or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
         return True
     return isinstance(value, kind)
+
+
+def _is_numpys(kind: Any, *names: str) -> bool:
+    # Without importing it: a command that needs no NumPy starts in half the time.
+    return getattr(kind, "__module__", None) == "numpy" and kind.__name__ in names
 
 
 def _is_number(value: Any, kind: type[Any]) -> bool:
@@ -184,4 +186,6 @@ def _in_words(wanted: Any) -> str:
     if origin is _ABSTRACT_CALLABLE:
         return "a function"
     kind = origin or wanted
+    if _is_numpys(kind, "ndarray"):
+        return "a NumPy array of numbers"
     return _WORDS.get(kind) or f"a {getattr(kind, '__name__', kind)}"

@@ -65,6 +65,10 @@ class _Known:
             forms = sorted({f for v in self._values for f in _forms(v)}, key=len, reverse=True)
             self.pattern = re.compile("|".join(map(_sought, forms)))
 
+    def forget(self) -> None:
+        with self._changing:
+            self._values, self.pattern = set(), None
+
 
 _known = _Known()
 

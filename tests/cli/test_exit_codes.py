@@ -107,7 +107,7 @@ class TestWhoLooks:
     def test_nobody(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        monkeypatch.setattr("penstock.cli.display.Console", lambda stderr: _console(False))
+        monkeypatch.setattr("penstock.cli.display.PlainConsole", lambda stderr: _console(False))
         assert isinstance(display("job")([]), PlainProgress)
         beside_json = display("job", json=True)([])
         beside_json.announce("dashboard: http://localhost:1")
@@ -119,7 +119,7 @@ class TestWhoLooks:
     def test_a_terminal_is_shown_progress_beside_json_too(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("penstock.cli.display.Console", lambda stderr: _console(True))
+        monkeypatch.setattr("penstock.cli.display.PlainConsole", lambda stderr: _console(True))
         assert isinstance(display("job")([]), LiveProgress)
         assert isinstance(display("job", json=True)([]), LiveProgress)
         assert isinstance(display("job", quiet=True)([]), NoProgress)

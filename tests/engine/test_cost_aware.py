@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 import penstock as ps
 from penstock import journal
 from penstock.journal.events import BatchFinished, PlacementChanged
+from sealed_text import sealed_text
 
 Feed = Callable[..., DataFrame]
 Finish = Callable[..., ps.Query]
@@ -237,11 +238,11 @@ def test_a_restart_goes_on_with_what_was_learnt_unless_it_is_damaged(
     record = json.loads(newest.read_text())
     assert set(record["placement"]) == {"slow"}
     record["placement"]["slow"]["models"]["slow"]["sketch"]["counts"] = "no matrix"
-    newest.write_text(json.dumps(record))
+    newest.write_text(sealed_text(record))
     assert run(2) == [0, 0, 0, 12]
     (newest,) = (tmp_path / "checkpoint" / "commits").glob("*2.json")
     record = json.loads(newest.read_text())
-    newest.write_text(json.dumps({**record, "placement": ["damaged"]}))
+    newest.write_text(sealed_text({**record, "placement": ["damaged"]}))
     assert run(3) == [0, 0, 0, 12]
 
 

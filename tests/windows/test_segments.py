@@ -20,6 +20,18 @@ def test_survives_a_commit_record(segment: Segment) -> None:
     assert Segment.from_json(segment.to_json()) == segment
 
 
+@pytest.mark.parametrize("name", ["b7", "14", "4.0", "123.12"])
+def test_the_names_that_the_store_gives(name: str) -> None:
+    segment = replace(RUN, name=name)
+    assert Segment.from_json(segment.to_json()) == segment
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../a", "1..2", ".a", "a b", "1" * 65, "é"])
+def test_no_name_leads_out_of_the_store(name: str) -> None:
+    with pytest.raises(ValueError, match="no name of a segment"):
+        Segment.from_json(replace(RUN, name=name).to_json())
+
+
 @pytest.mark.parametrize("field", sorted(set(RUN.to_json()) - {"since"}))
 def test_a_record_without_a_field_is_refused(field: str) -> None:
     record = RUN.to_json()

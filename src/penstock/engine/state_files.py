@@ -213,6 +213,7 @@ def _scratch(query_id: str, directory: str) -> str:
     roots = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
     root = roots[0] or tempfile.gettempdir()
     operator = directory.rstrip("/").rpartition("/")[2]
+    os.makedirs(root, exist_ok=True)
     return f"{_own(f'{root}/penstock-state-{os.getuid()}')}/{query_id}/{operator}"
 
 

@@ -16,6 +16,7 @@ Two rules make every reading a merge of disjoint sets of rows:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -95,14 +96,14 @@ class Segment:
         if not isinstance(name, str) or not isinstance(is_delta, bool):
             raise TypeError(f"a segment's name is text and is_delta true or false: {record!r}")
         # It becomes the name of a directory, and may not lead elsewhere.
-        if not (name.isascii() and name.isalnum() and len(name) <= _LONGEST_NAME):
+        if _NAME.fullmatch(name) is None:
             raise ValueError(f"{name!r:.80} is no name of a segment")
         numbers = {field: _whole(record, field) for field in _NUMBERS}
         since = None if record.get("since") is None else _whole(record, "since")
         return cls(name=name, is_delta=is_delta, since=since, **numbers)
 
 
-_LONGEST_NAME = 32
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9]|\.(?!\.)){0,63}")
 _NUMBERS = ("first", "end", "width", "through", "rows", "bytes")
 
 
