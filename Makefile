@@ -86,7 +86,7 @@ bench: $(READY) java ## Measure the engine beside hand-written Spark
 release-check: $(READY) java ## Build wheel and sdist, and run the demo where pip has installed only that
 	PENSTOCK_INSTALL=pip $(BIN)/python -m pytest -q --durations=0 -m slow tests/release
 
-soak: $(READY) java ## Run for two hours with bursts and faults: memory, files, times and rows
+soak: $(READY) java ## Run for two hours with bursts and faults, then inject 300 more, each by itself
 	$(BIN)/python benchmarks/soak.py --minutes 120
 	$(MAKE) faults
 

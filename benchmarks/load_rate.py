@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 import penstock as ps
-from penstock.demo.job import POLICY, SENSORS, UNEVEN, topology
+from penstock.demo.job import SENSORS, UNEVEN, policy, topology
 from penstock.journal import BatchFinished, read
 from penstock.sources.patterns import trace_of_pattern
 
@@ -98,7 +98,7 @@ def try_rate(spark: SparkSession, rate: float, seconds: int) -> Trial:
         *topology(stream, str(where)),
         checkpoint=str(where / "checkpoint"),
         placement=ps.CostAware(),
-        policy=POLICY,
+        policy=policy(),
         trigger=TRIGGER_SECONDS,
     )
     try:

@@ -19,7 +19,7 @@ from soak_topology import SoakLoad, outlets
 from windows_flat import FORGETFUL
 
 import penstock as ps
-from penstock.demo.job import POLICY
+from penstock.demo.job import policy
 
 SLOTS = (2, 3)
 # All of a heap from the start: what grows then is not a heap that had not been needed yet.
@@ -44,7 +44,7 @@ def main(master: str, out: str) -> None:
         *outlets(load.read(spark), Path(out)),
         checkpoint=f"{out}/checkpoint",
         placement=ps.CostAware(),
-        policy=POLICY,
+        policy=policy(),
         slots=ps.ExecutorSlots(min=least, max=most),
         trigger=load.trigger_seconds,
         name="penstock-soak",

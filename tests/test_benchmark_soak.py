@@ -194,6 +194,7 @@ class TestLoad:
         assert first <= ORIGIN_MICROS
 
 
+@pytest.mark.slow
 class TestSinks:
     def test_what_is_there_is_found_right_and_what_is_lost_or_doubled_is_seen(
         self, spark: SparkSession, tmp_path: Path

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import penstock as ps
 from oracle import bag
+from penstock.engine.hadoop_checksums import checksum_path, fits_checksums
 from penstock.engine.spark_log import SparkLog
 from penstock.errors import CheckpointError
 from penstock.sinks.filesystem import HadoopFiles
@@ -41,6 +44,69 @@ def test_a_log_as_spark_left_it_is_taken(log: SparkLog, tmp_path: Path) -> None:
     log.check(2, log.checksum(2))
     (tmp_path / "sources/0/2").rename(tmp_path / "sources/0/2.compact")
     log.check(2, log.checksum(2))
+
+
+def crc_of(content: bytes) -> bytes:
+    """Write checksums as Hadoop does: of every 512 bytes one."""
+    pieces = [content[start : start + 512] for start in range(0, len(content), 512)]
+    return b"crc\0" + struct.pack(">I", 512) + b"".join(crc32(p).to_bytes(4) for p in pieces)
+
+
+@pytest.mark.parametrize(
+    "file", ["metadata", "offsets/3", "commits/2", "sources/0/2", "sources/0/1", "sources/0/3"]
+)
+def test_a_file_that_is_still_in_form_must_fit_its_checksums(
+    log: SparkLog, tmp_path: Path, file: str
+) -> None:
+    path = tmp_path / file
+    path.write_text(path.read_text() + " " * 1_000)
+    beside = path.with_name(f".{path.name}.crc")
+    whole = crc_of(path.read_bytes())
+    beside.write_bytes(whole)
+    log.check(2, log.checksum(2))
+    for damaged in (
+        b"",
+        b"crc",
+        whole[:-1],
+        b"crc\0" + bytes(4),
+        whole[:-1] + b"?",
+        b"x" + whole[1:],
+    ):
+        beside.write_bytes(damaged)
+        with pytest.raises(CheckpointError, match=f"{file}' is .*put the file back"):
+            log.check(2, log.checksum(2))
+    beside.write_bytes(whole)
+    path.write_text(path.read_text() + "\n")
+    with pytest.raises(CheckpointError, match=f"{file}' is .*put the file back"):
+        log.check(2, log.checksum(2))
+    beside.unlink()  # nothing to tell by
+    log.check(2, log.checksum(2))
+
+
+def test_a_sources_log_is_checked_from_the_entry_that_holds_all_before(
+    log: SparkLog, tmp_path: Path
+) -> None:
+    sources = tmp_path / "sources/0"
+    (sources / "1").rename(sources / "1.compact")
+    (sources / ".0.crc").write_bytes(crc_of(b"not this"))  # Spark reads it no more
+    log.check(2, log.checksum(2))
+    (sources / ".1.compact.crc").write_bytes(crc_of(b"not this"))
+    with pytest.raises(CheckpointError, match=r"sources/0/1\.compact' is .*put the file back"):
+        log.check(2, log.checksum(2))
+
+
+def test_the_checksums_that_spark_writes_are_understood(
+    events: Callable[..., DataFrame], finish: Callable[..., ps.Query], tmp_path: Path
+) -> None:
+    finish(ps.Stream.read(events(2, 10)).select("id").to(ps.sinks.memory()))
+    spark_log = tmp_path / "checkpoint" / "spark"
+    files = [path for path in spark_log.rglob("[!.]*") if path.is_file()]
+    assert {path.parent.name for path in files} >= {"spark", "offsets", "commits"}
+    for path in files:
+        assert Path(checksum_path(str(path))).exists()
+        assert fits_checksums(str(path))
+        path.write_bytes(path.read_bytes()[:-1])
+        assert not fits_checksums(str(path))
 
 
 @pytest.mark.parametrize("committed", [None, 0, 1])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.engine.source_options import source_options
 from penstock.secrets import keep_secrets_of
 
 
@@ -22,23 +22,5 @@ def learn_secrets(spark: SparkSession, frames: Iterable[DataFrame] = ()) -> None
         keep_secrets_of(spark.conf.getAll)
     for frame in frames:
         with suppress(Exception):
-            _learn_options(spark, frame)
-
-
-def _learn_options(spark: SparkSession, frame: DataFrame) -> None:
-    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
-    for position in range(leaves.size()):
-        leaf: Any = leaves.apply(position)
-        kind = leaf.getClass().getSimpleName()
-        if kind == "StreamingRelation":
-            keep_secrets_of(_as_dict(spark, leaf.dataSource().options()))
-        elif kind in ("StreamingRelationV2", "DataSourceV2Relation"):
-            options = leaf.extraOptions() if kind == "StreamingRelationV2" else leaf.options()
-            keep_secrets_of(dict(options.asCaseSensitiveMap()))
-        elif kind == "LogicalRelation" and "JDBCRelation" in leaf.relation().getClass().getName():
-            keep_secrets_of(_as_dict(spark, leaf.relation().jdbcOptions().parameters()))
-
-
-def _as_dict(spark: SparkSession, scala_map: Any) -> dict[str, str]:
-    jvm: Any = spark._jvm
-    return dict(jvm.scala.collection.JavaConverters.mapAsJavaMap(scala_map))
+            for options in source_options(frame):
+                keep_secrets_of(options)

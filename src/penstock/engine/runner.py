@@ -29,6 +29,7 @@ from penstock.engine.measurement import Measured
 from penstock.engine.monitor import Monitor
 from penstock.engine.patient_sinks import StopRequested, with_patience
 from penstock.engine.placing import Placing
+from penstock.engine.planned_files import PlannedFiles
 from penstock.engine.planned_topology import topology_planned
 from penstock.engine.planning import Planning
 from penstock.engine.progress import Progress
@@ -73,6 +74,9 @@ class Runner:
         self._times = StageTimes(self._context)
         self._tables = Tables(setting.clock)
         files, record = HadoopFiles(spark), checkpoint.log.latest
+        self._planned_files = PlannedFiles(
+            files, f"{checkpoint.path}/spark", spark, [source.data for source in topology.sources]
+        )
         self._windowing = Windowing(
             topology,
             files,
@@ -197,6 +201,7 @@ class Runner:
             return
         log.check_follows(batch_id)
         self._reached(Step.LOAD, batch_id)
+        self._planned_files.check(batch_id)
         if not self._configured:
             configure(df.sparkSession)
             self._configured = True

@@ -10,9 +10,12 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from penstock.engine.documents import WAY_OUT
+from penstock.engine.hadoop_checksums import checksum_path, fits_checksums
+from penstock.engine.state_files import local_path
 from penstock.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -65,8 +68,18 @@ class SparkLog:
             )
         self._check_sources(text)
 
+    def _check_bytes(self, path: str) -> None:
+        """Raise where a file on a disk is not what Spark has written."""
+        local = local_path(path)
+        if local is not None and not fits_checksums(local):
+            raise CheckpointError(
+                f"'{path}' is cut short or damaged, or the checksums beside it are: "
+                f"'{checksum_path(path)}' is of another content. {WAY_OUT}"
+            )
+
     def _check_metadata(self) -> None:
         path = f"{self._path}/metadata"
+        self._check_bytes(path)
         text = self._files.read(path)
         if text is not None and not isinstance(_parsed(text), dict):
             raise _damaged(path)
@@ -82,6 +95,7 @@ class SparkLog:
 
     def _check_form(self, path: str) -> None:
         """Raise unless a file is a version and lines of JSON, as Spark writes them."""
+        self._check_bytes(path)
         version, *lines = (self._files.read(path) or "").split("\n")
         whole = all(line in ("", "-") or _parsed(line) is not None for line in lines)
         if not re.fullmatch(r"v\d+", version) or not any(lines) or not whole:
@@ -89,18 +103,36 @@ class SparkLog:
 
     def _check_sources(self, offsets: str) -> None:
         """Notice that the newest entry of a file source's log is lost, which Spark would not."""
-        for number, line in enumerate(offsets.split("\n")[2:]):
-            entry = _log_offset(line)
-            path = f"{self._path}/sources/{number}/{entry}"
-            if entry is None or self._files.exists(path) or self._files.exists(f"{path}.compact"):
-                continue
-            raise CheckpointError(
-                f"'{path}' is missing: Spark would take the files it names for new ones. {WAY_OUT}"
-            )
+        for number, entry in log_offsets(offsets).items():
+            log = f"{self._path}/sources/{number}"
+            entries = _entries(self._files.list(log))
+            if entry not in entries:
+                raise CheckpointError(
+                    f"'{log}/{entry}' is missing: Spark would take the files it names for new "
+                    f"ones. {WAY_OUT}"
+                )
+            for name in _read_at_start(entries):
+                self._check_bytes(f"{log}/{name}")
 
     def _newest(self, log: str) -> int:
         names = self._files.list(f"{self._path}/{log}")
         return max((int(name) for name in names if name.isdigit()), default=-1)
+
+
+def _entries(names: Iterable[str]) -> dict[int, str]:
+    """Return the entries of a source's log by number; every so many hold all before them, too."""
+    found = {name.removesuffix(".compact"): name for name in names}
+    return {int(number): name for number, name in found.items() if number.isdigit()}
+
+
+def _read_at_start(entries: Mapping[int, str]) -> list[str]:
+    """Return those that Spark reads when a query starts: the newest that holds all, and later ones.
+
+    >>> _read_at_start({8: "8", 9: "9.compact", 10: "10"})
+    ['9.compact', '10']
+    """
+    whole = max((n for n, name in entries.items() if name.endswith(".compact")), default=-1)
+    return [entries[number] for number in sorted(entries) if number >= whole]
 
 
 def _checksum(text: str) -> str:
@@ -122,6 +154,16 @@ def _missing(path: str) -> CheckpointError:
 
 def _damaged(path: str) -> CheckpointError:
     return CheckpointError(f"'{path}' is cut short or damaged. {WAY_OUT}")
+
+
+def log_offsets(offsets: str) -> dict[int, int]:
+    r"""Return, of each source of files, how far its log was read: its position to the entry.
+
+    >>> log_offsets('v1\n{"batchWatermarkMs":0}\n{"row":7}\n{"logOffset":2}')
+    {1: 2}
+    """
+    found = {n: _log_offset(line) for n, line in enumerate(offsets.split("\n")[2:])}
+    return {number: entry for number, entry in found.items() if entry is not None}
 
 
 def _log_offset(line: str) -> int | None:

@@ -1,0 +1,82 @@
+"""Files that are gone between Spark's plan of a micro-batch and its reading of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import penstock as ps
+from penstock.engine.steps import Step
+
+Feed = Callable[..., DataFrame]
+Finish = Callable[..., ps.Query]
+BATCHES = [pa.table({"n": [number]}) for number in range(3)]
+
+
+def away_at(batch: int, file: Path) -> Callable[[Step, int], None]:
+    """Take a file away while another micro-batch than its own begins."""
+
+    def take(step: Step, batch_id: int) -> None:
+        if step is Step.LOAD and batch_id == batch and file.exists():
+            file.rename(file.with_name(f"_{file.name}"))
+
+    return take
+
+
+@pytest.mark.parametrize("name", ["feed", "a b%25ü"])
+def test_a_file_that_is_moved_for_a_moment_is_not_taken_for_read(
+    spark: SparkSession, feed: Feed, finish: Finish, tmp_path: Path, name: str
+) -> None:
+    sink = ps.sinks.parquet(str(tmp_path / "out"))
+    df, file = feed(BATCHES, name=name), tmp_path / name / "000001.parquet"
+    with pytest.raises(ps.QueryError, match=r"000001\.parquet' of a source is gone.*Put the file"):
+        finish(ps.Stream.read(df).to(sink), on_step=away_at(0, file))
+    file.with_name(f"_{file.name}").rename(file)
+    finish(ps.Stream.read(df).to(sink))
+    rows = spark.read.parquet(str(tmp_path / "out")).select("n").collect()
+    assert sorted(row.n for row in rows) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("by", ["source", "session"])
+def test_whoever_says_that_files_may_go_loses_them(
+    spark: SparkSession, feed: Feed, finish: Finish, tmp_path: Path, by: str
+) -> None:
+    feed(BATCHES)
+    setting = "spark.sql.files.ignoreMissingFiles"
+    reader = spark.readStream.schema("n bigint").option("maxFilesPerTrigger", 1)
+    if by == "source":
+        reader = reader.option("ignoreMissingFiles", "true")
+    else:
+        spark.conf.set(setting, "true")
+    try:
+        df, sink = reader.parquet(str(tmp_path / "feed")), ps.sinks.memory()
+        away = away_at(0, tmp_path / "feed" / "000001.parquet")
+        finish(ps.Stream.read(df).to(sink), on_step=away)
+    finally:
+        spark.conf.unset(setting)
+    assert sorted(row["n"] for row in sink.rows()) == [0, 2]
+
+
+def test_a_log_that_holds_all_before_is_looked_through_for_its_own(
+    spark: SparkSession, feed: Feed, finish: Finish, tmp_path: Path
+) -> None:
+    """Spark makes one of every so many entries hold all before; those files may be gone."""
+    setting = "spark.sql.streaming.fileSource.log.compactInterval"
+    spark.conf.set(setting, "2")
+    try:
+        df, sink = feed(BATCHES[:2]), ps.sinks.memory()
+        first, last = (tmp_path / "feed" / f"00000{n}.parquet" for n in (0, 1))
+        away = away_at(1, first)  # read by then
+        finish(ps.Stream.read(df).to(sink), on_step=away)
+        assert (tmp_path / "checkpoint/spark/sources/0/1.compact").exists()
+        df = feed([pa.table({"n": [2]}), pa.table({"n": [3]})])
+        gone = sorted((tmp_path / "feed").glob("0*.parquet"))[-1]
+        with pytest.raises(ps.QueryError, match=gone.name):
+            finish(ps.Stream.read(df).to(sink), on_step=away_at(2, gone))
+    finally:
+        spark.conf.unset(setting)
+    assert last.exists()
