@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -16,20 +15,17 @@ from pyspark import cloudpickle
 import penstock as ps
 
 
-def main(master: str, packages: str, where: str) -> None:
+def main(master: str, where: str, killed: str) -> None:
     """Run micro-batch after micro-batch; at each of them an executor or a worker is killed."""
     cloudpickle.register_pickle_by_value(job)
     spark = session(
         master,
-        packages,
         spark__executor__cores="1",
-        spark__ui__showConsoleProgress="false",
-        spark__executor__extraJavaOptions="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     )
     work = job.Job(spark, Path(where) / "in", Path(where))
     work.source.mkdir(parents=True, exist_ok=True)
     told = []
-    for number, kind in enumerate(os.environ["PENSTOCK_KILLED"].split(",")):
+    for number, kind in enumerate(killed.split(",")):
         job.write_batch(work.source, number)
         mark = work.executor_mark if kind == "executor" else work.worker_mark
         mark.touch()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from dataclasses import replace
@@ -42,13 +41,16 @@ def driver_kills(job: Job, count: int, seed: int) -> list[Outcome]:
 def cluster_kills(job: Job, executors: int, workers: int) -> list[Outcome]:
     """Kill executors and Python workers of a cluster, one in a micro-batch; Spark tries again."""
     sys.path.append(str(_FAULTS.parent / "cluster"))
-    from standalone import run_job as run_on_cluster
+    from jobs import Jobs
+    from standalone import cluster
 
     where = job.where / "cluster"
     where.mkdir(parents=True)
     kinds = ["executor"] * executors + ["worker"] * workers
-    os.environ["PENSTOCK_KILLED"] = ",".join(kinds)
-    told = run_on_cluster(_FAULTS / "executor_kills_job.py", where, within_seconds=1_500)
+    with cluster(where / "daemons") as master:
+        jobs = Jobs(master, Path(sys.executable), where, disk=None)
+        program = _FAULTS / "executor_kills_job.py"
+        told = jobs.run_alone(program, where, ",".join(kinds), within_seconds=1_500)
     outcomes = []
     for each in told["told"]:
         problem = each["problem"] or told["differences"]
