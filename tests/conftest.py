@@ -40,7 +40,7 @@ def _ship_test_functions(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_secret_outlives_its_test() -> Iterator[None]:
-    """Give each test a process that knows no secret: one of another would be hidden in its texts."""
+    """Give each test a process that knows no secret: another's would be hidden in its texts."""
     secrets._known.forget()
     yield
     secrets._known.forget()

@@ -11,11 +11,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 import penstock as ps
 import penstock.testing as pt
 from fuzz.calling import Call
 from fuzz.wrong_values import takes_nothing
+from penstock.testing.batches_run import GivenRows
 
 SCHEMA = "a bigint, b double, ts timestamp"
 FEW: tuple[Any, ...] = (
@@ -27,7 +29,8 @@ FEW: tuple[Any, ...] = (
     "no_such_column",
     "'; DROP TABLE users; --",
     "sum(a) OVER (",
-    "naïve \x00 \ud800",
+    "naïve \x00",
+    "\ud800",
     b"bytes",
     [None],
     ["a", 3],
@@ -209,7 +212,8 @@ def _of_testing(spark: SparkSession, directory: Path) -> Iterator[tuple[str, Cal
     # Those that check are there to fail with AssertionError.
     wrong = (AssertionError,)
     yield "testing.assert_rows", Call(pt.assert_rows, same, also=wrong, values=FEW)
-    done = pt.BatchesRun(pt.SinkRows({"a": []}), ())
+    given = {"source": GivenRows(StructType.fromDDL("n bigint"), ())}
+    done = pt.BatchesRun(pt.SinkRows({"a": []}), (), inputs=given)
     as_batch = {"run": done, "query": lambda df: df, "spark": spark}
     yield (
         "testing.assert_same_as_batch",
