@@ -84,9 +84,9 @@ class _Names(dict[str, Any]):
 
 def _check(owner: str, name: str, value: Any, wanted: Any) -> None:
     if not _fits(value, wanted):
-        raise ArgumentError(
-            f"{owner}({name}={shown(value)}) can't work. Write {_in_words(wanted)}."
-        )
+        is_broken = isinstance(value, str) and not is_text(value)
+        words = "whole letters, of which this is half of one" if is_broken else _in_words(wanted)
+        raise ArgumentError(f"{owner}({name}={shown(value)}) can't work. Write {words}.")
 
 
 def shown(value: object) -> str:
@@ -182,6 +182,8 @@ def _is_a(value: Any, kind: Any) -> bool:
         return value is None
     if kind is bool:
         return isinstance(value, bool) or _is_numpys(type(value), "bool", "bool_")
+    if kind is str:
+        return is_text(value)
     if kind is int:
         return _is_number(value, numbers.Integral)
     if kind is float:

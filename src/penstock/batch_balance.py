@@ -14,11 +14,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType
 
 from penstock.arguments import checked, is_one_of, shown
+from penstock.classic_session import require_classic
 from penstock.engine.call_costs import CallCosts, CostKey
 from penstock.engine.placing_function import PlacingFunction
 from penstock.engine.row_hash import row_hash
 from penstock.engine.schemas import check_columns, quoted
-from penstock.engine.session import require_classic
 from penstock.errors import ConfigurationError, TopologyError
 from penstock.placement.attribution import SLICE_ROWS, SlicedCosts, attributed
 from penstock.placement.cost_aware import CostAware

@@ -19,6 +19,7 @@ from pyspark.sql.types import (
 )
 
 from penstock.arguments import listed, shown
+from penstock.classic_session import require_classic
 from penstock.engine.aggregate_steps import STATE, Limits
 from penstock.engine.arrow_udf import ArrowFunction, ArrowMap
 from penstock.engine.columns import KEY, PANE, TASK
@@ -39,7 +40,6 @@ from penstock.engine.preference_tree import (
     tree_widths,
 )
 from penstock.engine.schemas import arrow_schema, check_arrow, check_columns, columns_named, quoted
-from penstock.engine.session import require_classic
 from penstock.engine.task_states import TaskStates
 from penstock.errors import TopologyError
 from penstock.preference.preference import Dominates, Missing, Preference

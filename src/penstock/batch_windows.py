@@ -10,11 +10,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from penstock.arguments import is_one_of, listed, shown
+from penstock.classic_session import require_classic
 from penstock.engine.aggregation import SqlAggregation
 from penstock.engine.columns import PANE, WIDTH, WINDOW, WINDOW_NAME
 from penstock.engine.pane_rows import SHARE, RowPanes, Time
 from penstock.engine.schemas import check_columns
-from penstock.engine.session import require_classic
 from penstock.engine.window_checks import SPANS, check_specs
 from penstock.engine.window_panes import windows_of_panes, windows_of_single_panes
 from penstock.errors import TopologyError

@@ -1,10 +1,29 @@
-"""The Spark session that a user gave, or why it can't be one."""
+"""Sessions and DataFrames as users give them, which must be of PySpark Classic."""
 
 from __future__ import annotations
 
-from pyspark.sql import SparkSession
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import ConfigurationError
+
+
+def require_classic(df: Any) -> DataFrame:
+    """Return a DataFrame of PySpark Classic, or say why it can't be used."""
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+    if isinstance(df, ClassicDataFrame):
+        return df
+    if type(df).__module__.startswith("pyspark.sql.connect"):
+        raise ConfigurationError(
+            "this DataFrame is of a Spark Connect session, which cannot steer a running query. "
+            "Start a classic session: SparkSession.builder.master(...), without remote(...)."
+        )
+    raise ConfigurationError(
+        f"expected a Spark DataFrame, got a {type(df).__name__}. "
+        "Write for example Stream.read(spark.readStream.format('rate').load())."
+    )
 
 
 def require_session(spark: object, what: str, instead: str) -> SparkSession:

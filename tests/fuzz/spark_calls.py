@@ -189,6 +189,18 @@ def _signature(function: Any) -> Any:
 def _of_sources(spark: SparkSession) -> Iterator[tuple[str, Call]]:
     pattern = {"pattern": ps.sources.Steady(10), "duration_seconds": 1, "spark": spark}
     yield "sources.generate", Call(ps.sources.generate, pattern, values=FEW)
+    records = (
+        spark.readStream.format("rate")
+        .load()
+        .selectExpr(
+            "array(named_struct('key', 'a', 'value', binary('b'))) AS headers",
+            "'clicks' AS topic",
+            "0 AS partition",
+            "value AS offset",
+        )
+    )
+    once = {"records": records, "within": "1 day"}
+    yield "sources.kafka_once", Call(ps.sources.kafka_once, once, values=FEW)
     yield "sources.replay", Call(ps.sources.replay, {"trace": [1, 2], "spark": spark}, values=FEW)
 
 

@@ -9,8 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
 from penstock.arguments import is_one_of, shown
+from penstock.classic_session import require_classic
 from penstock.engine.schemas import check_arrow, check_columns, check_text, schema_of
-from penstock.engine.session import require_classic
 from penstock.errors import ConfigurationError, SinkError, TopologyError
 from penstock.placement.key_groups import check_groups
 from penstock.sinks import Sink, call
