@@ -57,7 +57,7 @@ class Largest(ps.Aggregate):
     """An aggregate of one's own, for ``reduce``."""
 
     state = "most bigint"
-    schema = "most bigint"
+    result = "most bigint"
 
     def compute(self, state: pa.RecordBatch | None, batch: pa.RecordBatch) -> pa.RecordBatch:
         known = [] if state is None else state.column("most").to_pylist()
@@ -117,14 +117,15 @@ def _of_streams(
     yield "Stream.select", Call(stream.select, {"expressions": ["a"]}, values=FEW)
     yield "Stream.filter", Call(stream.filter, {"condition": "a > 1"}, values=FEW)
     yield "Stream.union", Call(stream.union, {"others": [stream]}, values=FEW)
-    yield "Stream.join", Call(stream.join, {"table": table, "on": "a"}, values=FEW)
+    yield "Stream.join", Call(stream.join, {"table": table.select("a"), "on": "a"}, values=FEW)
     yield "Stream.group_by", Call(stream.group_by, {"columns": ["a"]}, values=FEW)
     yield "Stream.window", Call(stream.window, {"specs": [ps.tumbling(1)]}, values=FEW)
     yield "Stream.late_rows", Call(stream.late_rows, values=FEW)
     failing = stream.map(as_it_is, SCHEMA, on_error="dead_letter")
     yield "Stream.dead_letters", Call(failing.dead_letters, values=FEW)
     yield "Stream.to", Call(stream.to, {"sink": ps.sinks.memory()}, values=FEW)
-    yield "Stream.component", Call(failing.component, {"name": "mine"}, values=FEW)
+    unread = stream.map(as_it_is, SCHEMA)
+    yield "Stream.component", Call(unread.component, {"name": "mine"}, values=FEW)
     yield "Stream.explain", Call(stream.explain, values=FEW)
     outlet = stream.to(ps.sinks.memory())
     yield "Outlet.explain", Call(outlet.explain, values=FEW)
@@ -139,7 +140,7 @@ def _of_windows(stream: ps.Stream) -> Iterator[tuple[str, Call]]:
     yield "Windowed.aggregate", Call(windows.aggregate, {"n": ps.count()}, values=FEW)
     yield "Windowed.reduce", Call(windows.reduce, {"aggregate": Largest()}, values=FEW)
     yield "Windowed.skyline", Call(windows.skyline, {"minimize": ["b"]}, values=FEW)
-    best = {"delta": 3, "minimize": ["b"], "maximize": ["a"]}
+    best = {"delta": 3, "minimize": ["b"], "maximize": ["ts"]}
     yield "Windowed.top_dominant", Call(windows.top_dominant, best, values=FEW)
 
 
