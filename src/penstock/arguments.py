@@ -10,7 +10,7 @@ import builtins
 import functools
 import inspect
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from math import isfinite
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
@@ -84,9 +84,9 @@ class _Names(dict[str, Any]):
 
 def _check(owner: str, name: str, value: Any, wanted: Any) -> None:
     if not _fits(value, wanted):
-        raise ArgumentError(
-            f"{owner}({name}={shown(value)}) can't work. Write {_in_words(wanted)}."
-        )
+        is_broken = isinstance(value, str) and not is_text(value)
+        words = "whole letters, of which this is half of one" if is_broken else _in_words(wanted)
+        raise ArgumentError(f"{owner}({name}={shown(value)}) can't work. Write {words}.")
 
 
 def shown(value: object) -> str:
@@ -102,6 +102,41 @@ def shown(value: object) -> str:
         text = f"a {type(value).__name__}"
     text = text.encode(errors="backslashreplace").decode()
     return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 4]}...{text[-1]}"
+
+
+def is_one_of(value: object, choices: Iterable[str]) -> bool:
+    """Whether a value is one of some words; an array would compare with each and not say.
+
+    >>> is_one_of("max", ["min", "max"]), is_one_of(["max"], ["min", "max"])
+    (True, False)
+    """
+    return isinstance(value, str) and value in choices
+
+
+def is_text(value: object) -> bool:
+    r"""Whether a value is a text that leaves Python: half of a letter has no bytes.
+
+    >>> is_text("snow \u2603"), is_text("\ud800"), is_text(b"snow")
+    (True, False, False)
+    """
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def listed(written: Any) -> tuple[Any, ...]:
+    """Return what may be written as one or as several; what is neither is the only one.
+
+    >>> listed("user"), listed(["user", "day"]), listed(3)
+    (('user',), ('user', 'day'), (3,))
+    """
+    # A Column of Spark can be asked for its parts, and then raises something of its own.
+    is_several = isinstance(written, Sequence | Set) and not isinstance(written, str | bytes)
+    return tuple(written) if is_several else (written,)
 
 
 def is_finite(value: object) -> bool:
@@ -147,6 +182,8 @@ def _is_a(value: Any, kind: Any) -> bool:
         return value is None
     if kind is bool:
         return isinstance(value, bool) or _is_numpys(type(value), "bool", "bool_")
+    if kind is str:
+        return is_text(value)
     if kind is int:
         return _is_number(value, numbers.Integral)
     if kind is float:

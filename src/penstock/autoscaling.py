@@ -10,6 +10,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from penstock.arguments import shown
+from penstock.classic_session import require_session
 from penstock.elasticity.autoscale_plus import AutoScalePlus
 from penstock.elasticity.decision import Policy
 from penstock.engine.autoscaler import Autoscaler, AutoscaleSetting
@@ -61,7 +63,9 @@ def autoscale(
         Where the time comes from, in seconds since the epoch.
 
     """
-    _check_session(spark)
+    spark = require_session(spark, "autoscale", "ps.autoscale(spark, ...)")
+    if not isinstance(dry_run, bool):
+        raise ConfigurationError(f"dry_run={shown(dry_run)}. Write dry_run=True, or leave it out.")
     policy = AutoScalePlus() if policy is None else policy
     _check_policy(policy)
     setting = AutoscaleSetting(
@@ -87,19 +91,6 @@ def autoscale(
                 writer.close()
             raise
         return scaler if journal is None else with_metrics(scaler, _directory(journal))
-
-
-def _check_session(spark: Any) -> None:
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
-        raise ConfigurationError(
-            "this is a Spark Connect session, which can't ask for executors. Start a classic "
-            "session: SparkSession.builder.master(...), without remote(...)."
-        )
-    if not isinstance(spark, SparkSession):
-        raise ConfigurationError(
-            f"autoscale takes a SparkSession, not a {type(spark).__name__}. Write "
-            "ps.autoscale(spark, ...)."
-        )
 
 
 def _check_policy(policy: Any) -> None:
@@ -137,13 +128,12 @@ def _most(slots: Slots | None) -> int | None:
 def _names(queries: Any) -> frozenset[str] | None:
     if queries is None:
         return None
-    if isinstance(queries, str):
-        return frozenset([queries])
-    names = list(queries)
+    is_several = isinstance(queries, Iterable) and not isinstance(queries, str)
+    names = list(queries) if is_several else [queries]
     if not names or not all(isinstance(name, str) for name in names):
         raise ConfigurationError(
-            f"queries={queries!r} names no queries. Write queries=['clicks'], or leave it out to "
-            "look after all."
+            f"queries={shown(queries)} names no queries. Write queries=['clicks'], or leave it "
+            "out to look after all."
         )
     return frozenset(names)
 

@@ -13,12 +13,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType
 
-from penstock.arguments import checked
+from penstock.arguments import checked, is_one_of, shown
+from penstock.classic_session import require_classic
 from penstock.engine.call_costs import CallCosts, CostKey
 from penstock.engine.placing_function import PlacingFunction
 from penstock.engine.row_hash import row_hash
 from penstock.engine.schemas import check_columns, quoted
-from penstock.engine.session import require_classic
 from penstock.errors import ConfigurationError, TopologyError
 from penstock.placement.attribution import SLICE_ROWS, SlicedCosts, attributed
 from penstock.placement.cost_aware import CostAware
@@ -27,6 +27,7 @@ from penstock.placement.cost_sketch import CostSketch
 from penstock.placement.placer import GivenCost, KnownCost, Placer, given_costs
 
 _LABEL = "balance"
+_MOST_PARTITIONS = 2**31 - 1  # what Spark can count
 _PLAIN = frozenset({"LocalRelation", "Range", "Project", "Filter", "Union"})
 
 BatchesFunction = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
@@ -44,8 +45,8 @@ def balance(df: DataFrame, k: int, *, cost: str | KeyCosts) -> DataFrame:
     """
     df = require_classic(df)
     check_columns(_LABEL, df.schema, "Rename one with df.toDF(...)")
-    if type(k) is not int or k < 1:
-        raise ConfigurationError(f"balance can't make {k!r} partitions. Write 1 or more.")
+    if type(k) is not int or not 1 <= k <= _MOST_PARTITIONS:
+        raise ConfigurationError(f"balance can't make {shown(k)} partitions. Write 1 or more.")
     if isinstance(cost, KeyCosts):
         columns = cost.key
         known: KnownCost | GivenCost | None = cost._known(df)
@@ -92,6 +93,7 @@ class KeyCosts:
 
     def learn(self, df: DataFrame, seconds: str) -> None:
         """Learn from rows that say what they cost, in the column ``seconds``; runs a Spark job."""
+        df = require_classic(df)
         self._check(df)
         _check_number(df, seconds)
         if seconds in self.key:
@@ -188,10 +190,10 @@ def _timed_slices(batches: Iterable[pa.RecordBatch], costs: CallCosts) -> Iterat
         costs.add_slices(batch, lengths, nanos)
 
 
-def _check_number(df: DataFrame, column: str) -> None:
-    if column not in df.columns:
+def _check_number(df: DataFrame, column: Any) -> None:
+    if not is_one_of(column, df.columns):
         raise TopologyError(
-            _LABEL, f"'{column}' is no column", f"Columns here: {', '.join(df.columns)}."
+            _LABEL, f"{shown(column)} is no column", f"Columns here: {', '.join(df.columns)}."
         )
     if not isinstance(df.schema[column].dataType, NumericType):
         kind = df.schema[column].dataType.simpleString()

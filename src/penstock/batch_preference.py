@@ -18,6 +18,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from penstock.arguments import listed, shown
+from penstock.classic_session import require_classic
 from penstock.engine.aggregate_steps import STATE, Limits
 from penstock.engine.arrow_udf import ArrowFunction, ArrowMap
 from penstock.engine.columns import KEY, PANE, TASK
@@ -38,7 +40,6 @@ from penstock.engine.preference_tree import (
     tree_widths,
 )
 from penstock.engine.schemas import arrow_schema, check_arrow, check_columns, columns_named, quoted
-from penstock.engine.session import require_classic
 from penstock.engine.task_states import TaskStates
 from penstock.errors import TopologyError
 from penstock.preference.preference import Dominates, Missing, Preference
@@ -156,7 +157,7 @@ class _Batch:
                 "this DataFrame is a stream, whose best rows are never all known",
                 f"Write ps.Stream.read(df, time=...).window(...).{label}(...).",
             )
-        names = [by] if isinstance(by, str) else list(by)
+        names = listed(by)
         check_columns(label, df.schema, "Rename one with df.toDF(...)")
         check_arrow(label, df.schema)
         _check_groups(label, df, names)
@@ -252,7 +253,7 @@ def _check_groups(label: str, df: DataFrame, names: Sequence[Any]) -> None:
         if not isinstance(name, str) or name not in df.columns:
             raise TopologyError(
                 label,
-                f"there is no column {name!r} to group by",
+                f"there is no column {shown(name)} to group by",
                 f"Columns here: {', '.join(df.columns)}. To group by an expression, add it "
                 "with df.withColumn(...).",
             )

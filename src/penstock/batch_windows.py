@@ -9,11 +9,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
+from penstock.arguments import is_one_of, listed, shown
+from penstock.classic_session import require_classic
 from penstock.engine.aggregation import SqlAggregation
 from penstock.engine.columns import PANE, WIDTH, WINDOW, WINDOW_NAME
 from penstock.engine.pane_rows import SHARE, RowPanes, Time
 from penstock.engine.schemas import check_columns
-from penstock.engine.session import require_classic
+from penstock.engine.window_checks import SPANS, check_specs
 from penstock.engine.window_panes import windows_of_panes, windows_of_single_panes
 from penstock.errors import TopologyError
 from penstock.topology.operators import Spans
@@ -48,8 +50,10 @@ def windowed(
                     aggs={"n": ps.count(), "mean": ps.avg("rate")})
     """
     _check_batch(df)
-    panes = paned([windows] if isinstance(windows, WindowSpec) else list(windows))
-    keys = [by] if isinstance(by, str) else list(by)
+    specs = listed(windows)
+    check_specs(_LABEL, specs)
+    panes = paned(specs)
+    keys = list(listed(by))
     check_columns(_LABEL, df.schema, "Rename one with df.toDF(...)")
     _check_keys(df, keys)
     check_times(_LABEL, df.schema, time, spans)
@@ -84,9 +88,9 @@ def _states(
 
 def check_times(label: str, schema: StructType, time: Any, spans: Any) -> None:
     """Refuse a time that is no timestamp, and rows that span time without both ends."""
-    if spans not in ("start", "end", "each", "split"):
+    if not is_one_of(spans, SPANS):
         raise TopologyError(
-            label, f"spans is {spans!r}", "Write spans='start', 'end', 'each' or 'split'."
+            label, f"spans is {shown(spans)}", "Write spans='start', 'end', 'each' or 'split'."
         )
     if isinstance(time, str):
         if spans != "start":
@@ -144,7 +148,7 @@ def _check_keys(df: DataFrame, keys: list[Any]) -> None:
         if not isinstance(key, str) or key not in df.columns:
             raise TopologyError(
                 _LABEL,
-                f"there is no column {key!r} to group by",
+                f"there is no column {shown(key)} to group by",
                 f"Columns here: {', '.join(df.columns)}. To group by an expression, add it "
                 "with df.withColumn(...).",
             )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from penstock.arguments import is_finite, shown
 from penstock.errors import ConfigurationError
 
 MOST_SECONDS = 30.0
+_LONGEST_SECONDS = 86_400.0
 
 # Connection exceptions are class 08. The server shuts down, crashed or starts up; it has no
 # connection to spare.
@@ -30,12 +32,12 @@ class Patience:
         """
         if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
             raise ConfigurationError(
-                f"retries={retries!r} of {what} is no number of tries. Write retries=8, "
+                f"retries={shown(retries)} of {what} is no number of tries. Write retries=8, "
                 "or retries=0 to try once."
             )
-        if not retry_seconds > 0:
+        if not is_finite(retry_seconds) or not 0 < retry_seconds <= _LONGEST_SECONDS:
             raise ConfigurationError(
-                f"retry_seconds={retry_seconds!r} of {what} is no time to wait. "
+                f"retry_seconds={shown(retry_seconds)} of {what} is no time to wait. "
                 "Write retry_seconds=1."
             )
         return cls(retries, float(retry_seconds))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
+from penstock.arguments import is_one_of, shown
 from penstock.branch import Outlet, Unused, build_topology
 from penstock.dashboard.beside import dashboard_beside
 from penstock.elasticity.adapting import Adapting
@@ -163,8 +164,8 @@ def _check(
         raise ConfigurationError(
             f"trigger={trigger!r} is no time. Leave it out to run as fast as possible."
         )
-    if unused not in ("error", "ignore"):
-        raise ConfigurationError(f"unused={unused!r}. Write unused='error' or 'ignore'.")
+    if not is_one_of(unused, ("error", "ignore")):
+        raise ConfigurationError(f"unused={shown(unused)}. Write unused='error' or 'ignore'.")
 
 
 def _directory(setting: str, path: Any) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from penstock.arguments import shown
+from penstock.errors import ConfigurationError
+
 
 def quote(name: str) -> str:
     """Quote an identifier.
@@ -11,6 +14,18 @@ def quote(name: str) -> str:
     """
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
+
+
+def check_column(name: str) -> None:
+    """Refuse what no database takes as the name of a column."""
+    if not name or "\0" in name:
+        raise ConfigurationError(f"{shown(name)} is not a column. Write its name.")
+
+
+def check_table(table: str) -> None:
+    """Refuse what is neither ``table`` nor ``schema.table``."""
+    if not all(table.split(".")) or "\0" in table:
+        raise ConfigurationError(f"{shown(table)} is not a table. Write 'table' or 'schema.table'.")
 
 
 def quote_table(table: str) -> str:

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.branch import Branch, Outlet
+from penstock.classic_session import require_classic
 from penstock.engine import checks, fusion_checks, window_checks
 from penstock.engine.checks import How
 from penstock.engine.columns import LETTER_TYPE, MISSED, MISSED_TYPE, TIME_TYPES, WATERMARK
@@ -25,7 +26,6 @@ from penstock.engine.schemas import (
     prototype,
     schema_of,
 )
-from penstock.engine.session import require_classic
 from penstock.errors import TopologyError
 from penstock.grouped import Grouped, Windowed
 from penstock.sinks import Sink

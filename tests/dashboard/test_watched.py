@@ -72,6 +72,14 @@ def test_what_is_written_later_is_seen(tmp_path: Path) -> None:
     journal.close()
 
 
+@pytest.mark.parametrize("name", ["file", "loop", "x" * 5_000])
+def test_nobody_waits_for_what_will_be_no_journal(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(ConfigurationError, match=r"Name a(nother| directory)"):
+        Watched([tmp_path / name], wait=True)
+
+
 def test_a_journal_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError):
         Watched([tmp_path / "later"])

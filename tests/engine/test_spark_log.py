@@ -128,9 +128,11 @@ def test_a_commit_log_that_ends_before_sparks_has_lost_records(
         ("offsets/3", OFFSETS.format(3).replace("v1", "w1")),
         ("commits/2", ""),
         ("commits/2", DONE[:-3]),
+        ("metadata", None),
         ("metadata", ""),
         ("metadata", '{"id":'),
         ("sources/0/2", None),
+        ("sources/0/3", None),
     ],
 )
 def test_what_is_lost_or_damaged_is_named(

@@ -106,7 +106,8 @@ def _observed() -> Iterator[tuple[str, Call]]:
     yield "TopologyError", Call(ps.TopologyError, {"operator": "a", "problem": "b", "remedy": "c"})
     for name in ("CheckpointError", "ConfigurationError", "PenstockError", "QueryError"):
         yield name, Call(_error(getattr(ps, name)), {"message": "so"})
-    yield "SinkError", Call(_error(ps.SinkError), {"message": "so"})
+    for name in ("DatabaseAway", "SinkError", "SinkUnavailable"):
+        yield name, Call(_error(getattr(ps, name)), {"message": "so"})
 
 
 def _error(kind: type[Exception]) -> Callable[[object], Exception]:
@@ -202,6 +203,20 @@ def _settings() -> Iterator[tuple[str, Call]]:
     yield "simulate", Call(ps.simulate, simulated, left_out=("workers", "on_progress"))
 
 
+def _lookups() -> Iterator[tuple[str, Call]]:
+    def cities() -> ps.Lookup:
+        return ps.Lookup(lambda keys: {key: {"city": "Berlin"} for key in keys})
+
+    yield "Lookup", Call(ps.Lookup, {"load": dict.fromkeys})
+    yield "Lookup.get", fresh(cities, "get", {"key": "BER"})
+    yield "Lookup.get_many", fresh(cities, "get_many", {"keys": ["BER", "BER"]})
+    yield "Lookup.onto", fresh(cities, "onto", {"key": "code", "columns": ["city"]})
+    yield "LookupStats", Call(ps.LookupStats)
+    # Nothing connects until keys are asked for.
+    table = {"conninfo": "host=db", "table": "cities", "key": "code", "columns": ["city"]}
+    yield "PostgresTable", Call(ps.PostgresTable, table)
+
+
 def _sinks() -> Iterator[tuple[str, Call]]:
     yield "sinks.call", Call(ps.sinks.call, {"function": print}, then=checked_sink)
     yield "sinks.console", Call(ps.sinks.console, then=checked_sink)
@@ -210,6 +225,8 @@ def _sinks() -> Iterator[tuple[str, Call]]:
     yield "sinks.parquet", Call(ps.sinks.parquet, {"path": "out"}, then=checked_sink)
     table = {"url": "jdbc:postgresql://db/x", "table": "t", "keys": ["a"]}
     yield "sinks.jdbc", Call(ps.sinks.jdbc, table, then=checked_sink)
+    topic = {"servers": "broker-1:9092", "topic": "clicks"}
+    yield "sinks.kafka", Call(ps.sinks.kafka, topic, then=checked_sink)
 
 
 def _sources() -> Iterator[tuple[str, Call]]:
@@ -268,6 +285,7 @@ CALLS: dict[str, Call] = dict(
         *_placements(),
         *_windows(),
         *_settings(),
+        *_lookups(),
         *_sinks(),
         *_sources(),
         *_testing(),

@@ -11,11 +11,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 import penstock as ps
 import penstock.testing as pt
 from fuzz.calling import Call
 from fuzz.wrong_values import takes_nothing
+from penstock.testing.batches_run import GivenRows
 
 SCHEMA = "a bigint, b double, ts timestamp"
 FEW: tuple[Any, ...] = (
@@ -27,7 +29,8 @@ FEW: tuple[Any, ...] = (
     "no_such_column",
     "'; DROP TABLE users; --",
     "sum(a) OVER (",
-    "naïve \x00 \ud800",
+    "naïve \x00",
+    "\ud800",
     b"bytes",
     [None],
     ["a", 3],
@@ -54,7 +57,7 @@ class Largest(ps.Aggregate):
     """An aggregate of one's own, for ``reduce``."""
 
     state = "most bigint"
-    schema = "most bigint"
+    result = "most bigint"
 
     def compute(self, state: pa.RecordBatch | None, batch: pa.RecordBatch) -> pa.RecordBatch:
         known = [] if state is None else state.column("most").to_pylist()
@@ -114,14 +117,15 @@ def _of_streams(
     yield "Stream.select", Call(stream.select, {"expressions": ["a"]}, values=FEW)
     yield "Stream.filter", Call(stream.filter, {"condition": "a > 1"}, values=FEW)
     yield "Stream.union", Call(stream.union, {"others": [stream]}, values=FEW)
-    yield "Stream.join", Call(stream.join, {"table": table, "on": "a"}, values=FEW)
+    yield "Stream.join", Call(stream.join, {"table": table.select("a"), "on": "a"}, values=FEW)
     yield "Stream.group_by", Call(stream.group_by, {"columns": ["a"]}, values=FEW)
     yield "Stream.window", Call(stream.window, {"specs": [ps.tumbling(1)]}, values=FEW)
     yield "Stream.late_rows", Call(stream.late_rows, values=FEW)
     failing = stream.map(as_it_is, SCHEMA, on_error="dead_letter")
     yield "Stream.dead_letters", Call(failing.dead_letters, values=FEW)
     yield "Stream.to", Call(stream.to, {"sink": ps.sinks.memory()}, values=FEW)
-    yield "Stream.component", Call(failing.component, {"name": "mine"}, values=FEW)
+    unread = stream.map(as_it_is, SCHEMA)
+    yield "Stream.component", Call(unread.component, {"name": "mine"}, values=FEW)
     yield "Stream.explain", Call(stream.explain, values=FEW)
     outlet = stream.to(ps.sinks.memory())
     yield "Outlet.explain", Call(outlet.explain, values=FEW)
@@ -136,7 +140,7 @@ def _of_windows(stream: ps.Stream) -> Iterator[tuple[str, Call]]:
     yield "Windowed.aggregate", Call(windows.aggregate, {"n": ps.count()}, values=FEW)
     yield "Windowed.reduce", Call(windows.reduce, {"aggregate": Largest()}, values=FEW)
     yield "Windowed.skyline", Call(windows.skyline, {"minimize": ["b"]}, values=FEW)
-    best = {"delta": 3, "minimize": ["b"], "maximize": ["a"]}
+    best = {"delta": 3, "minimize": ["b"], "maximize": ["ts"]}
     yield "Windowed.top_dominant", Call(windows.top_dominant, best, values=FEW)
 
 
@@ -186,6 +190,18 @@ def _signature(function: Any) -> Any:
 def _of_sources(spark: SparkSession) -> Iterator[tuple[str, Call]]:
     pattern = {"pattern": ps.sources.Steady(10), "duration_seconds": 1, "spark": spark}
     yield "sources.generate", Call(ps.sources.generate, pattern, values=FEW)
+    records = (
+        spark.readStream.format("rate")
+        .load()
+        .selectExpr(
+            "array(named_struct('key', 'a', 'value', binary('b'))) AS headers",
+            "'clicks' AS topic",
+            "0 AS partition",
+            "value AS offset",
+        )
+    )
+    once = {"records": records, "within": "1 day"}
+    yield "sources.kafka_once", Call(ps.sources.kafka_once, once, values=FEW)
     yield "sources.replay", Call(ps.sources.replay, {"trace": [1, 2], "spark": spark}, values=FEW)
 
 
@@ -209,7 +225,8 @@ def _of_testing(spark: SparkSession, directory: Path) -> Iterator[tuple[str, Cal
     # Those that check are there to fail with AssertionError.
     wrong = (AssertionError,)
     yield "testing.assert_rows", Call(pt.assert_rows, same, also=wrong, values=FEW)
-    done = pt.BatchesRun(pt.SinkRows({"a": []}), ())
+    given = {"source": GivenRows(StructType.fromDDL("n bigint"), ())}
+    done = pt.BatchesRun(pt.SinkRows({"a": []}), (), inputs=given)
     as_batch = {"run": done, "query": lambda df: df, "spark": spark}
     yield (
         "testing.assert_same_as_batch",

@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 from fuzz.calling import Call, judge
 from fuzz.spark_calls import spark_calls
 
-GROUPS = ("Stream", "Outlet", "Grouped", "Windowed", "sources", "testing")
 # In one JVM and one session; those that start queries take seconds each.
 STARTING = ("run", "autoscale", "testing.run_batches", "testing.MemorySource")
 
@@ -30,6 +29,13 @@ def mistakes_of(call: Call, name: str) -> list[str]:
             except AssertionError as error:
                 told.append(f"{name}: {error}")
     return told
+
+
+@pytest.mark.slow
+def test_the_arguments_to_begin_with_are_right(calls: dict[str, Call]) -> None:
+    chosen = {name: call for name, call in calls.items() if name not in STARTING}
+    errors = {name: judge(call, {}) for name, call in chosen.items()}
+    assert {name: error for name, error in errors.items() if error is not None} == {}
 
 
 def test_building_a_stream_tells_every_mistake(calls: dict[str, Call]) -> None:

@@ -67,6 +67,8 @@ def test_columns_with_dots_are_columns(spark: SparkSession) -> None:
         ({"servers": "ann:secret@broker:9092"}, "Write host:port"),
         ({"topic": "two words"}, "no name of a topic"),
         ({"headers": "kind"}, r"must be a list, such as headers=\['kind'\]"),
+        ({"headers": [3]}, "Write a list, each a text"),
+        ({"topic": None}, "Write a text"),
         ({"headers": ["penstock-id"]}, "is its own"),
         ({"options": {"compression.type": "zstd"}}, "not one of a Kafka producer"),
         ({"options": {"kafka.bootstrap.servers": "x:1"}}, "an argument of its own"),
@@ -103,9 +105,15 @@ def test_two_branches_into_one_topic_are_refused(spark: SparkSession, tmp_path: 
 
 def test_kafka_once_says_what_it_needs(spark: SparkSession) -> None:
     records = "topic string, partition int, offset bigint"
+    with pytest.raises(ConfigurationError, match="expected a Spark DataFrame, got a str"):
+        ps.sources.kafka_once("clicks")  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="includeHeaders"):
         ps.sources.kafka_once(spark.createDataFrame([], records))
     headers = "headers array<struct<key: string, value: binary>>"
     table = spark.createDataFrame([], f"{records}, {headers}")
     with pytest.raises(ConfigurationError, match="Leave within out"):
         ps.sources.kafka_once(table, within="1 day")
+    rate = spark.readStream.format("rate").load()
+    stream = rate.selectExpr("*", "array() AS headers", "0 AS topic", "0 AS partition", "0 offset")
+    with pytest.raises(ConfigurationError, match="is not a length of time"):
+        ps.sources.kafka_once(stream, within="soon")

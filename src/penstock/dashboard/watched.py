@@ -9,7 +9,7 @@ from pathlib import Path
 
 from penstock.errors import ConfigurationError
 from penstock.history.journal_history import JournalHistory
-from penstock.journal.location import journal_of
+from penstock.journal.location import journal_of, refuse_impossible
 from penstock.journal.segments import segment_numbers
 from penstock.secrets import logger
 
@@ -92,6 +92,8 @@ class Watched:
         for path in paths:
             if not wait:
                 journal_of(path)
+            elif path.suffix != ".jsonl":
+                refuse_impossible(path)
         self.clock = clock
         self.journals = [WatchedJournal(path) for path in paths]
         self._names = _told_apart([each.name for each in self.journals])

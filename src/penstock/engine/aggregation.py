@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from penstock.arguments import is_text, shown
 from penstock.engine.aggregate_inputs import Inputs, input_name
 from penstock.engine.schemas import RESERVED, analysed, check_columns, quoted, schema_of
 from penstock.errors import TopologyError
@@ -335,11 +336,14 @@ def _recipe(label: str, name: str, aggregate: WindowAggregate, setting: Setting)
 
 def _check(label: str, aggregates: Mapping[str, Any]) -> None:
     remedy = "Write for example aggregate(n=count(), mean=avg('rate'))."
+    if not isinstance(aggregates, Mapping):
+        given = f"the aggregates are {shown(aggregates)}"
+        raise TopologyError(label, given, "Write for example aggs={'n': ps.count()}.")
     if not aggregates:
         raise TopologyError(label, "there is no aggregate", remedy)
     for name, aggregate in aggregates.items():
-        if not isinstance(name, str) or not name:
-            raise TopologyError(label, f"an aggregate is called {name!r}", remedy)
+        if not is_text(name) or not name:
+            raise TopologyError(label, f"an aggregate is called {shown(name)}", remedy)
         if not isinstance(aggregate, WindowAggregate):
             raise TopologyError(
                 label, f"column '{name}' is a {type(aggregate).__name__}, not an aggregate", remedy

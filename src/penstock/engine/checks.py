@@ -8,8 +8,9 @@ from typing import Any, Literal
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
-from penstock.engine.schemas import check_arrow, check_columns, schema_of
-from penstock.engine.session import require_classic
+from penstock.arguments import is_one_of, shown
+from penstock.classic_session import require_classic
+from penstock.engine.schemas import check_arrow, check_columns, check_text, schema_of
 from penstock.errors import ConfigurationError, SinkError, TopologyError
 from penstock.placement.key_groups import check_groups
 from penstock.sinks import Sink, call
@@ -91,15 +92,16 @@ def check_expression(operator: str, expression: Any, remedy: str) -> None:
     """Refuse what is neither SQL nor a Column."""
     if not isinstance(expression, str | Column):
         raise TopologyError(operator, f"{_a(expression)} is neither SQL text nor a Column", remedy)
+    check_text(operator, expression)
 
 
 def check_function(operator: str, function: Any, on_error: Any) -> None:
     """Refuse what can't be called on rows, and an ``on_error`` that there is not."""
     if not callable(function):
         raise TopologyError(operator, f"{_a(function)} can't be called", "Give a function.")
-    if on_error not in ("fail", "dead_letter"):
+    if not is_one_of(on_error, ("fail", "dead_letter")):
         raise TopologyError(
-            operator, f"on_error is {on_error!r}", "Write on_error='fail' or 'dead_letter'."
+            operator, f"on_error is {shown(on_error)}", "Write on_error='fail' or 'dead_letter'."
         )
 
 

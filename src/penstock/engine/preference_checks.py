@@ -17,6 +17,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from penstock.arguments import is_text, shown
 from penstock.errors import TopologyError
 from penstock.preference.points import MOST_DIGITS
 from penstock.preference.preference import Preference
@@ -97,9 +98,9 @@ def check_delta(operator: str, delta: Any) -> None:
 
 def check_new_column(operator: str, argument: NewColumn, name: Any) -> None:
     """Refuse what is no name of a column."""
-    if not isinstance(name, str) or not name:
+    if not is_text(name) or not name:
         raise TopologyError(
             operator,
-            f"{argument} is {name!r}",
+            f"{argument} is {shown(name)}",
             f"Write the name of a new column, such as '{_NEW_COLUMNS[argument]}'.",
         )

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, StructType
 
+from penstock.arguments import is_text, shown
 from penstock.errors import TopologyError
 from penstock.topology.schema import Column, Schema
 
@@ -34,6 +35,7 @@ def parse_schema(operator: str, schema: Any) -> StructType:
     if isinstance(schema, StructType):
         parsed: DataType = schema
     elif isinstance(schema, str):
+        check_text(operator, schema)
         try:
             with _without_spark_log():
                 parsed = DataType.fromDDL(schema)
@@ -48,6 +50,16 @@ def parse_schema(operator: str, schema: Any) -> StructType:
     check_columns(operator, parsed, "Name each column once")
     check_arrow(operator, parsed)
     return parsed
+
+
+def check_text(operator: str, given: Any) -> None:
+    """Refuse a text that can't be sent to Spark; what is no text is looked at elsewhere."""
+    if isinstance(given, str) and not is_text(given):
+        raise TopologyError(
+            operator,
+            f"{shown(given)} holds half of a letter, which can't be sent to Spark",
+            "Write whole letters; bytes become text with .decode('utf-8').",
+        )
 
 
 _REMEDY = "Write it like 'user string, rate double NOT NULL', or as a StructType."

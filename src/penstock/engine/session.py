@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyspark
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from penstock.errors import ConfigurationError
 
@@ -17,23 +15,6 @@ ENGINE_SETTINGS = {
 }
 
 _TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
-
-
-def require_classic(df: Any) -> DataFrame:
-    """Return a DataFrame of PySpark Classic, or say why it can't be used."""
-    from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
-
-    if isinstance(df, ClassicDataFrame):
-        return df
-    if type(df).__module__.startswith("pyspark.sql.connect"):
-        raise ConfigurationError(
-            "this DataFrame is of a Spark Connect session, which cannot steer a running query. "
-            "Start a classic session: SparkSession.builder.master(...), without remote(...)."
-        )
-    raise ConfigurationError(
-        f"expected a Spark DataFrame, got a {type(df).__name__}. "
-        "Write for example Stream.read(spark.readStream.format('rate').load())."
-    )
 
 
 def configure(session: SparkSession) -> None:

@@ -50,7 +50,7 @@ class SparkLog:
                 f"the commit log ends before micro-batch {last + 1}, so records are missing. "
                 f"{WAY_OUT}"
             )
-        self._check_metadata()
+        self._check_metadata(is_begun=planned >= 0)
         for number in (planned - 1, planned):
             self._check_offsets(number)
         if done >= 0:
@@ -66,7 +66,6 @@ class SparkLog:
                 f"'{path}' is cut short or damaged: it is not what micro-batch {batch_id} was "
                 f"committed with. {WAY_OUT}"
             )
-        self._check_sources(text)
 
     def _check_bytes(self, path: str) -> None:
         """Raise where a file on a disk is not what Spark has written."""
@@ -77,10 +76,14 @@ class SparkLog:
                 f"'{checksum_path(path)}' is of another content. {WAY_OUT}"
             )
 
-    def _check_metadata(self) -> None:
+    def _check_metadata(self, is_begun: bool) -> None:
         path = f"{self._path}/metadata"
         self._check_bytes(path)
         text = self._files.read(path)
+        if text is None and is_begun:
+            raise CheckpointError(
+                f"'{path}' is missing: without it Spark does not know its query. {WAY_OUT}"
+            )
         if text is not None and not isinstance(_parsed(text), dict):
             raise _damaged(path)
 
@@ -89,9 +92,11 @@ class SparkLog:
         if number < 0:
             return
         path = f"{self._path}/offsets/{number}"
-        if not self._files.exists(path):
+        text = self._files.read(path)
+        if text is None:
             raise _missing(path)
         self._check_form(path)
+        self._check_sources(text)
 
     def _check_form(self, path: str) -> None:
         """Raise unless a file is a version and lines of JSON, as Spark writes them."""
@@ -103,16 +108,18 @@ class SparkLog:
 
     def _check_sources(self, offsets: str) -> None:
         """Notice that the newest entry of a file source's log is lost, which Spark would not."""
-        for number, entry in log_offsets(offsets).items():
-            log = f"{self._path}/sources/{number}"
+        for source, entry in log_offsets(offsets).items():
+            log = f"{self._path}/sources/{source}"
             entries = _entries(self._files.list(log))
-            if entry not in entries:
+            whole = _newest_whole(entries)
+            if entry > whole and entry not in entries:
                 raise CheckpointError(
                     f"'{log}/{entry}' is missing: Spark would take the files it names for new "
                     f"ones. {WAY_OUT}"
                 )
-            for name in _read_at_start(entries):
-                self._check_bytes(f"{log}/{name}")
+            for number, name in sorted(entries.items()):
+                if number >= whole:  # Spark reads no older ones when a query starts
+                    self._check_bytes(f"{log}/{name}")
 
     def _newest(self, log: str) -> int:
         names = self._files.list(f"{self._path}/{log}")
@@ -125,14 +132,13 @@ def _entries(names: Iterable[str]) -> dict[int, str]:
     return {int(number): name for number, name in found.items() if number.isdigit()}
 
 
-def _read_at_start(entries: Mapping[int, str]) -> list[str]:
-    """Return those that Spark reads when a query starts: the newest that holds all, and later ones.
+def _newest_whole(entries: Mapping[int, str]) -> int:
+    """Return the number of the newest entry that holds all before it, -1 where there is none.
 
-    >>> _read_at_start({8: "8", 9: "9.compact", 10: "10"})
-    ['9.compact', '10']
+    >>> _newest_whole({8: "8", 9: "9.compact", 10: "10"})
+    9
     """
-    whole = max((n for n, name in entries.items() if name.endswith(".compact")), default=-1)
-    return [entries[number] for number in sorted(entries) if number >= whole]
+    return max((n for n, name in entries.items() if name.endswith(".compact")), default=-1)
 
 
 def _checksum(text: str) -> str:

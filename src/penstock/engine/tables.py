@@ -10,8 +10,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from penstock.classic_session import require_classic
 from penstock.engine.known_secrets import learn_secrets
-from penstock.engine.session import require_classic
 from penstock.topology.operators import Join
 
 Clock = Callable[[], float]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.arguments import is_one_of, shown
 from penstock.engine.columns import IS_FINAL
 from penstock.errors import TopologyError
 from penstock.topology.operators import Consolidate, Filter, Operator, Source
@@ -28,8 +29,10 @@ def time_columns(operator: str, time: Any) -> tuple[Any, str | None]:
 
 def check_spans(operator: str, spans: Any, until: str | None) -> None:
     """Refuse an unknown way to count rows that span time, and one where none do."""
-    if spans not in SPANS:
-        raise TopologyError(operator, f"spans is {spans!r}", f"Write one of {', '.join(SPANS)}.")
+    if not is_one_of(spans, SPANS):
+        raise TopologyError(
+            operator, f"spans is {shown(spans)}", f"Write one of {', '.join(SPANS)}."
+        )
     if spans != "start" and until is None:
         raise TopologyError(
             operator,
@@ -65,13 +68,7 @@ def check_window(
     spans: Any,
 ) -> None:
     """Refuse windows over a stream without time or watermark, and specs that are none."""
-    for spec in specs:
-        if not isinstance(spec, WindowSpec):
-            raise TopologyError(
-                operator,
-                f"a {type(spec).__name__} is no window",
-                "Write window(ps.tumbling('10 minutes')) or ps.sliding('1 hour', '1 minute').",
-            )
+    check_specs(operator, specs)
     if of.time is None:
         raise TopologyError(
             operator,
@@ -85,12 +82,23 @@ def check_window(
             "a source before it has no watermark, so no window would ever close",
             "Write Stream.read(df, time='ts', watermark='10 seconds').",
         )
-    if emit not in ("on_close", "every_batch"):
+    if not is_one_of(emit, ("on_close", "every_batch")):
         raise TopologyError(
-            operator, f"emit is {emit!r}", "Write emit='on_close' or emit='every_batch'."
+            operator, f"emit is {shown(emit)}", "Write emit='on_close' or emit='every_batch'."
         )
     check_spans(operator, spans, of.until)
     _check_only_final(operator, upstream)
+
+
+def check_specs(operator: str, specs: Sequence[Any]) -> None:
+    """Refuse windows that are none."""
+    for spec in specs:
+        if not isinstance(spec, WindowSpec):
+            raise TopologyError(
+                operator,
+                f"a {type(spec).__name__} is no window",
+                "Write ps.tumbling('10 minutes') or ps.sliding('1 hour', '1 minute').",
+            )
 
 
 def _check_only_final(operator: str, upstream: Sequence[Operator]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.arguments import checked, shown
 from penstock.errors import ConfigurationError
 from penstock.lookup.kept_values import ABSENT, KeptValues
 from penstock.windows.durations import Duration, seconds
@@ -82,12 +83,17 @@ class Lookup:
     ) -> None:
         if not callable(load):
             raise ConfigurationError(
-                f"Lookup got {load!r}, which can't be called. Give it a function of a list of "
+                f"Lookup got {shown(load)}, which can't be called. Give it a function of a list of "
                 "keys, or a PostgresTable."
+            )
+        if not callable(clock):
+            raise ConfigurationError(
+                f"clock={shown(clock)} of Lookup can't be called. Leave it out, or give a function "
+                "that returns seconds."
             )
         if isinstance(max_entries, bool) or not isinstance(max_entries, int) or max_entries < 1:
             raise ConfigurationError(
-                f"max_entries={max_entries!r} of Lookup is no number of keys. Write 100_000."
+                f"max_entries={shown(max_entries)} of Lookup is no number of keys. Write 100_000."
             )
         self._ttl_seconds = None if expire_after is None else seconds(expire_after)
         if self._ttl_seconds is not None and self._ttl_seconds <= 0:
@@ -105,10 +111,15 @@ class Lookup:
 
     def get_many(self, keys: Iterable[Hashable]) -> list[Any]:
         """Return the values of keys, in order; those that are not kept are loaded by one call."""
+        if isinstance(keys, str) or not isinstance(keys, Iterable):
+            raise ConfigurationError(
+                f"get_many takes a list of keys, not {shown(keys)}. Write get(key) for one."
+            )
         keys = list(keys)
+        distinct = _distinct(keys)
         here = self._process()
         with here.lock:
-            found = {key: here.kept.get(key) for key in dict.fromkeys(keys) if key is not None}
+            found = {key: here.kept.get(key) for key in distinct if key is not None}
             wanted = [key for key, value in found.items() if value is ABSENT]
             if wanted:
                 found |= self._loaded(wanted, here)
@@ -116,6 +127,7 @@ class Lookup:
             here.stats.hits += sum(key is not None for key in keys) - len(wanted)
         return [None if key is None else found[key] for key in keys]
 
+    @checked
     def onto(
         self, key: str | Sequence[str], columns: Sequence[str]
     ) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
@@ -128,7 +140,7 @@ class Lookup:
         keys = (key,) if isinstance(key, str) else tuple(key)
         if isinstance(columns, str) or not columns or not keys:
             raise ConfigurationError(
-                f"onto({key!r}, {columns!r}) adds nothing. Write onto('code', ['city'])."
+                f"onto({shown(key)}, {shown(columns)}) adds nothing. Write onto('code', ['city'])."
             )
         return _Onto(self, keys, tuple(columns))
 
@@ -147,6 +159,11 @@ class Lookup:
         finally:
             here.stats.loads += 1
             here.stats.load_seconds += time.perf_counter() - began
+        if not isinstance(loaded, Mapping):
+            raise ConfigurationError(
+                f"{self!r} loaded {shown(loaded)}. Return a mapping with the values of the keys "
+                "that were found, such as {'BER': 'Berlin'}."
+            )
         found = {key: loaded.get(key) for key in wanted}
         for key, value in found.items():
             here.kept.put(key, value)
@@ -187,6 +204,15 @@ class _Onto:
             found = pa.array([None if value is None else value[column] for value in values])
             columns[column] = found.take(places)
         return pa.RecordBatch.from_pydict(columns)
+
+
+def _distinct(keys: list[Any]) -> dict[Any, None]:
+    try:
+        return dict.fromkeys(keys)
+    except TypeError as error:
+        raise ConfigurationError(
+            f"a key can't be looked up: {error}. Write a text, a number, or a tuple of these."
+        ) from None
 
 
 def _key(*parts: Any) -> Hashable:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from time import monotonic, sleep
 from typing import Any
 
+from penstock.arguments import checked, shown
 from penstock.errors import ConfigurationError, PenstockError, first_line
 from penstock.patience import Patience, is_away
 from penstock.secrets import keep_secret
-from penstock.sql_names import quote, quote_table
+from penstock.sql_names import check_column, check_table, quote, quote_table
 
 
 class DatabaseAway(PenstockError):
@@ -32,6 +33,7 @@ _connections: dict[tuple[int, str], _Connected] = {}
 _away_until: dict[tuple[int, str], float] = {}
 
 
+@checked
 @dataclass(frozen=True)
 class PostgresTable:
     """A table or view of PostgreSQL as what a ``Lookup`` loads from: one query for many keys.
@@ -71,14 +73,13 @@ class PostgresTable:
                 "conninfo of PostgresTable holds a password, or is a url that may. Write "
                 "'host=... dbname=... user=...' and give password=... by itself."
             )
-        if not all(self.table.split(".")):
-            raise ConfigurationError(
-                f"'{self.table}' is not a table. Write 'table' or 'schema.table'."
-            )
+        check_table(self.table)
         if isinstance(self.columns, str) or not self.columns:
             raise ConfigurationError(
-                f"columns={self.columns!r} of PostgresTable must be a list, such as ['city']."
+                f"columns={shown(self.columns)} of PostgresTable must be a list, such as ['city']."
             )
+        for name in (self.key, *self.columns):
+            check_column(name)
         Patience.of("PostgresTable", self.retries, self.retry_seconds)
         if isinstance(self.password, str):
             keep_secret(self.password)
@@ -133,14 +134,20 @@ class PostgresTable:
         psycopg = _psycopg()
         password = self.password() if callable(self.password) else self.password
         given = {} if password is None else {"password": password}
-        connection = psycopg.connect(
-            self.conninfo,
-            autocommit=True,
-            connect_timeout=10,
-            prepare_threshold=None,  # a pooler between may hand out another connection
-            application_name="penstock lookup",
-            **given,
-        )
+        try:
+            connection = psycopg.connect(
+                self.conninfo,
+                autocommit=True,
+                connect_timeout=10,
+                prepare_threshold=None,  # a pooler between may hand out another connection
+                application_name="penstock lookup",
+                **given,
+            )
+        except psycopg.ProgrammingError as error:
+            raise ConfigurationError(
+                f"conninfo of {self!r} can't be read: {first_line(error)}. Write 'host=... "
+                "dbname=... user=...'."
+            ) from None
         return _Connected(connection, self._query(connection))
 
     def _query(self, connection: Any) -> str:

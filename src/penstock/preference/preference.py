@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from penstock.arguments import is_one_of, listed, shown
 from penstock.errors import TopologyError
 
 Missing = Literal["refuse", "last"]
@@ -53,12 +54,12 @@ class Preference:
         dominates: Dominates | None = None,
     ) -> Preference:
         """Check what a user wrote for the operator ``label``; raise ``TopologyError``."""
-        made = cls(_names(minimize), _names(maximize), missing, dominates)
+        made = cls(listed(minimize), listed(maximize), missing, dominates)
         columns = made.columns
         if not columns or not all(isinstance(each, str) and each for each in columns):
             raise TopologyError(
                 label,
-                "no column says what is better" if not columns else f"columns are {columns!r}",
+                "no column says what is better" if not columns else f"columns are {shown(columns)}",
                 "Name columns by text, for example minimize=['price'], maximize=['rating'].",
             )
         twice = sorted({each for each in columns if columns.count(each) > 1})
@@ -74,9 +75,9 @@ class Preference:
                 f"{len(columns)} columns are compared, and {MOST_COLUMNS} is the most",
                 "With so many, almost no row is better than another: compare those that matter.",
             )
-        if missing not in ("refuse", "last"):
+        if not is_one_of(missing, ("refuse", "last")):
             raise TopologyError(
-                label, f"missing is {missing!r}", "Write missing='refuse' or missing='last'."
+                label, f"missing is {shown(missing)}", "Write missing='refuse' or missing='last'."
             )
         if dominates is not None and not callable(dominates):
             raise TopologyError(
@@ -90,9 +91,3 @@ class Preference:
         from penstock.preference.own_dominance import compiled_dominance  # brings Numba along
 
         return replace(self, dominates=compiled_dominance(label, dominates, len(self.columns)))
-
-
-def _names(written: Any) -> tuple[str, ...]:
-    # A Column of Spark can be asked for its parts, and then raises something of its own.
-    is_several = isinstance(written, Sequence | set | frozenset) and not isinstance(written, str)
-    return tuple(written) if is_several else (written,)

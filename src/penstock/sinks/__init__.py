@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
+from penstock.arguments import checked
 from penstock.errors import ConfigurationError
 from penstock.sinks.call_sink import CallSink
 from penstock.sinks.console_sink import ConsoleSink
@@ -116,6 +117,7 @@ def jdbc(
     )
 
 
+@checked
 def kafka(
     servers: str,
     topic: str,

@@ -26,7 +26,7 @@ from penstock.sinks.postgres import (
 )
 from penstock.sinks.session_classes import session_classes
 from penstock.sinks.sink import RETRIES, RETRY_SECONDS
-from penstock.sql_names import quote_table
+from penstock.sql_names import check_table, quote_table
 
 _OWN_OPTIONS = ("url", "dbtable", "query", "driver", "user")
 _DEFAULT_OPTIONS = {
@@ -205,8 +205,7 @@ def _check_settings(url: str, table: str, keys: Sequence[str], options: Mapping[
             "the url of the jdbc sink holds a password or a user before '@'. "
             "Write jdbc(url, ..., user=..., password=...) instead"
         )
-    if not all(table.split(".")) or "\0" in table:
-        raise ConfigurationError(f"'{table}' is not a table. Write 'table' or 'schema.table'")
+    check_table(table)
     if isinstance(keys, str) or not keys:
         raise ConfigurationError(
             f"keys={keys!r} of the jdbc sink must be a list of columns, such as keys=['user_id']"

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.arguments import shown
 from penstock.errors import ConfigurationError, SinkError
 from penstock.kafka_ids import ID_HEADER
 from penstock.secrets import keep_secrets_of
@@ -113,7 +114,7 @@ def _check_settings(
         )
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", topic):
         raise ConfigurationError(
-            f"'{topic}' is no name of a topic. Kafka takes letters, digits, '.', '_' and '-'"
+            f"{shown(topic)} is no name of a topic. Kafka takes letters, digits, '.', '_' and '-'"
         )
     if ID_HEADER in shape.headers:
         raise ConfigurationError(
@@ -122,8 +123,8 @@ def _check_settings(
     for name, value in options.items():
         if not name.startswith(_PREFIX) or name.lower() == f"{_PREFIX}bootstrap.servers":
             raise ConfigurationError(
-                f"the option '{name}' is not one of a Kafka producer, or has an argument of its "
-                f"own. Write kafka(servers, topic, options={{'kafka.compression.type': 'zstd'}})"
+                f"the option {shown(name)} is not one of a Kafka producer, or has an argument of "
+                "its own. Write kafka(servers, topic, options={'kafka.compression.type': 'zstd'})"
             )
         if name.lower() == f"{_PREFIX}acks" and str(value) not in ("all", "-1"):
             raise ConfigurationError(

@@ -5,14 +5,16 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from penstock.classic_session import require_classic
 from penstock.errors import ConfigurationError
 from penstock.kafka_ids import ID_HEADER
+from penstock.windows.durations import Duration, in_words, microseconds
 
 _NEEDED = ("headers", "topic", "partition", "offset")
 _SEEN_AT = "penstock_seen_at"
 
 
-def kafka_once(records: DataFrame, within: str | None = None) -> DataFrame:
+def kafka_once(records: DataFrame, within: Duration | None = None) -> DataFrame:
     """Leave out records that ``ps.sinks.kafka`` sent again, and add the column ``penstock_id``.
 
     Parameters
@@ -26,6 +28,7 @@ def kafka_once(records: DataFrame, within: str | None = None) -> DataFrame:
         through and loses nothing.
 
     """
+    records = require_classic(records)
     missing = [name for name in _NEEDED if name not in records.columns]
     if missing:
         raise ConfigurationError(
@@ -45,7 +48,8 @@ def kafka_once(records: DataFrame, within: str | None = None) -> DataFrame:
     )
     if within is None:
         return known.dropDuplicates(["penstock_id"])
+    remembered = in_words(microseconds(within))
     # By the time of reading, not the record's own: Spark drops rows older than a watermark,
     # and no row is older than the moment it is read.
-    timed = known.withColumn(_SEEN_AT, F.current_timestamp()).withWatermark(_SEEN_AT, within)
+    timed = known.withColumn(_SEEN_AT, F.current_timestamp()).withWatermark(_SEEN_AT, remembered)
     return timed.dropDuplicatesWithinWatermark(["penstock_id"]).drop(_SEEN_AT)

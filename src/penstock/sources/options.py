@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from penstock.arguments import is_finite, shown
 from penstock.errors import ConfigurationError
 from penstock.sources.cost import KeyCost
 from penstock.sources.delays import Delays, ExponentialDelay, NoDelay, UniformDelay
@@ -36,11 +37,13 @@ class ReplayOptions:
     origin: str | None
 
     def __post_init__(self) -> None:
-        if not 0 < self.speedup < float("inf"):
+        if not is_finite(self.speedup) or self.speedup <= 0:
             raise ConfigurationError(
-                f"speedup is {self.speedup}; write a number above 0, such as 60 to play a minute "
-                "of the trace per second"
+                f"speedup is {shown(self.speedup)}; write a number above 0, such as 60 to play a "
+                "minute of the trace per second"
             )
+        if type(self.loop) is not bool:
+            raise ConfigurationError(f"loop is {shown(self.loop)}; write True or False")
         _check_whole("partitions", self.partitions)
         if self.max_rows_per_batch is not None:
             _check_whole("max_rows_per_batch", self.max_rows_per_batch)

@@ -14,6 +14,7 @@ from penstock.errors import ConfigurationError
 from penstock.sources.trace import MICROS, Trace, whole_steps
 
 Seconds = NDArray[np.float64]
+_MOST_SECONDS = 366 * 86_400  # each is kept in memory
 
 
 class Pattern(Protocol):
@@ -172,9 +173,13 @@ def trace_of_pattern(pattern: Pattern, duration_seconds: int) -> Trace:
     """Make the trace of a pattern: whole rows for each second, fractions carried to the next."""
     if isinstance(duration_seconds, bool) or not isinstance(duration_seconds, int):
         raise ConfigurationError(
-            f"duration_seconds is {duration_seconds!r}; write a whole number of seconds"
+            f"duration_seconds is {shown(duration_seconds)}; write a whole number of seconds"
         )
-    _check_positive("generate", "duration_seconds", duration_seconds)
+    if not 0 < duration_seconds <= _MOST_SECONDS:
+        raise ConfigurationError(
+            f"generate: duration_seconds is {shown(duration_seconds)}; write a number above 0, a "
+            f"year ({_MOST_SECONDS:_}) at most, and loop=True to go on for ever"
+        )
     if not hasattr(pattern, "rows_until"):
         raise ConfigurationError(
             f"{pattern!r} is not a pattern; write one of Steady, Steps, Ramp, Sine or Spikes, "

@@ -6,6 +6,7 @@ from weakref import WeakSet
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.classic_session import require_session
 from penstock.errors import ConfigurationError
 from penstock.shipping import ship_package
 from penstock.sources.cost import KeyCost
@@ -84,9 +85,10 @@ def replay(
         seed=seed,
         origin=origin,
     )
-    session = spark or SparkSession.getActiveSession()
+    session = SparkSession.getActiveSession() if spark is None else spark
     if session is None:
         raise ConfigurationError("no Spark session is active; start one, or pass it as spark=")
+    session = require_session(session, "replay", "spark=SparkSession.builder.getOrCreate()")
     if session not in _sessions_that_know:
         ship_package(session)
         session.dataSource.register(ReplaySource)

@@ -10,10 +10,12 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import StructType
 from pyspark.testing import assertDataFrameEqual, assertSchemaEqual
 
+from penstock.arguments import checked, shown
 from penstock.engine.schemas import parse_schema
 from penstock.errors import ConfigurationError
 from penstock.testing.batches_run import BatchesRun
-from penstock.testing.session import spark_session
+from penstock.testing.calling import called
+from penstock.testing.session import given_or_own, spark_session
 from penstock.testing.source_rows import rows_of
 
 Rows: TypeAlias = Iterable[Mapping[str, Any] | Row | tuple[Any, ...]] | DataFrame | pd.DataFrame
@@ -53,6 +55,10 @@ def assert_rows(
     pyspark.errors.exceptions.base.PySparkAssertionError: [DIFFERENT_ROWS] ...
 
     """
+    if not isinstance(check_order, bool):
+        raise ConfigurationError(
+            f"check_order is {shown(check_order)}. Write check_order=True, or leave it out."
+        )
     struct = None if schema is None else parse_schema("schema", schema)
     ours, theirs = _listed(actual, struct, "actual"), _listed(expected, struct, "expected")
     names = struct.names if struct else _names(ours) or _names(theirs)
@@ -65,6 +71,7 @@ def assert_rows(
     )
 
 
+@checked
 def assert_same_as_batch(
     run: BatchesRun,
     query: Callable[..., DataFrame],
@@ -96,9 +103,13 @@ def assert_same_as_batch(
     >>> assert_same_as_batch(done, lambda df: df.where("n >= 2"))
 
     """
-    spark = spark or spark_session()
+    spark = given_or_own(spark)
+    if sink is not None and sink not in run.rows.names:
+        raise ConfigurationError(
+            f"there is no sink {shown(sink)}. There are {', '.join(run.rows.names)}."
+        )
     frames = {name: given.df(spark) for name, given in run.inputs.items()}
-    expected = query(*frames.values()) if list(frames) == ["source"] else query(**frames)
+    expected = called("query", query, frames)
     if not isinstance(expected, DataFrame):
         raise ConfigurationError(
             f"the query returned a {type(expected).__name__}. Return a DataFrame of Spark."
@@ -144,6 +155,10 @@ def _row(row: Any, names: Sequence[str], side: str) -> Row:
             f"{', '.join(names)}: {dict(row)}"
         )
         row = tuple(row[name] for name in names)
+    if not isinstance(row, tuple | list):
+        raise ConfigurationError(
+            f"a row of {side} is {shown(row)}. Write a dict, a tuple or a Row for each."
+        )
     assert not names or len(row) == len(names), (
         f"a row of {side} has {len(row)} values for the columns {', '.join(names)}: {row}"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import tempfile
 import time as wall
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,11 +9,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
+from numbers import Integral
 from typing import Any
 
 from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import StructType
 
+from penstock.arguments import shown
 from penstock.elasticity.decision import Decision, Policy
 from penstock.engine.query import Query
 from penstock.engine.slots import Slots
@@ -28,18 +29,18 @@ from penstock.running import run
 from penstock.stream import Stream
 from penstock.testing.batches_run import BatchesRun, GivenRows
 from penstock.testing.by_value import sent_by_value
+from penstock.testing.calling import ONLY, called
 from penstock.testing.closing_watermark import ClosingWatermark
 from penstock.testing.gathering import Gathering, gather, rows_in
 from penstock.testing.memory_source import MemorySource
 from penstock.testing.quiet_failures import quiet_failures
-from penstock.testing.session import spark_session
+from penstock.testing.session import given_or_own
 from penstock.testing.source_rows import Batch, rows_of, schema_for
 from penstock.windows.durations import Duration, seconds
 from penstock.windows.watermark import FixedDelay, Watermark
 
 Schema = str | StructType
 Time = str | tuple[str, str]
-_ONLY = "source"
 
 
 def run_batches(
@@ -116,7 +117,9 @@ def run_batches(
 
     """
     _check_options(options)
-    spark = spark or spark_session()
+    spark = given_or_own(spark)
+    if not isinstance(close_windows, bool):
+        raise ConfigurationError(f"close_windows={shown(close_windows)}. Write True or False.")
     given = _given(batches, schema, spark)
     progress = _Progress(closing=max(len(each.batches) for each in given.values()))
     rules = _rules(_by_name(watermark, given), progress) if close_windows else None
@@ -136,7 +139,7 @@ def run_batches(
             )
             for name, source in sources.items()
         }
-        gathering = gather(_called(topology, streams))
+        gathering = gather(called("topology", topology, streams))
         undo.enter_context(sent_by_value([topology, *gathering.functions()]))
         scratch = undo.enter_context(
             tempfile.TemporaryDirectory(prefix="penstock-testing-", ignore_cleanup_errors=True)
@@ -180,7 +183,7 @@ class _Progress:
 
 
 def _given(batches: Any, schema: Any, spark: SparkSession) -> dict[str, _Given]:
-    by_name = batches if isinstance(batches, Mapping) else {_ONLY: batches}
+    by_name = batches if isinstance(batches, Mapping) else {ONLY: batches}
     if not by_name or not any(len(_listed(each)) for each in by_name.values()):
         raise ConfigurationError(
             "there are no batches. Write a list of lists of rows: [[{'n': 1}]]."
@@ -225,7 +228,7 @@ def _by_name(setting: Any, names: Iterable[str]) -> dict[str, Any]:
 
 
 def _source_name(name: str, given: Mapping[str, _Given]) -> str | None:
-    return None if list(given) == [_ONLY] else name
+    return None if list(given) == [ONLY] else name
 
 
 def _rules(watermarks: dict[str, Any], progress: _Progress) -> dict[str, Watermark | None]:
@@ -239,24 +242,6 @@ def _rules(watermarks: dict[str, Any], progress: _Progress) -> dict[str, Waterma
         rule = each if each is None or isinstance(each, Watermark) else FixedDelay.of(each)
         rules[name] = None if rule is None else ClosingWatermark(rule, progress.is_closing)
     return rules
-
-
-def _called(topology: Callable[..., Any], streams: Mapping[str, Stream]) -> Any:
-    if not callable(topology):
-        raise ConfigurationError(
-            f"topology is a {type(topology).__name__}. Give a function of a stream, such as "
-            "lambda stream: stream.filter('n > 1')."
-        )
-    if list(streams) == [_ONLY]:
-        return topology(streams[_ONLY])
-    try:
-        inspect.signature(topology).bind(**streams)
-    except TypeError:
-        raise ConfigurationError(
-            f"the topology function must take a stream for each source: {', '.join(streams)}. Name "
-            "its parameters after the keys of batches."
-        ) from None
-    return topology(**streams)
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
@@ -277,7 +262,13 @@ def _stretches(
     >>> _stretches(4, [1], False), _stretches(2, [], True)
     ([(0, 2), (2, 4)], [(0, 3)])
     """
-    cuts = sorted(set(restart_after))
+    named = list(restart_after) if isinstance(restart_after, Iterable) else [restart_after]
+    if not all(isinstance(after, Integral) for after in named):
+        raise ConfigurationError(
+            f"restart_after={shown(restart_after)} names no micro-batches. Write for example "
+            "restart_after=[0]."
+        )
+    cuts = sorted(set(named))
     for after in cuts:
         if not 0 <= after < batches:
             raise ConfigurationError(

@@ -11,8 +11,11 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.aggregate import Aggregate
+from penstock.arguments import checked
+from penstock.errors import ConfigurationError
 
 
+@checked
 def check_aggregate(
     aggregate: Aggregate,
     rows: Sequence[Mapping[str, Any]] | pa.Table,
@@ -63,6 +66,8 @@ def check_aggregate(
 result of an aggregate must not depend on the order or the grouping of its rows
 
     """
+    if tries < 1:
+        raise ConfigurationError(f"tries={tries} tries nothing. Write 1 or more.")
     table = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist([*map(dict, rows)])
     assert table.num_rows > 1, "give at least two rows: one alone can't be cut"
     if aggregate.columns is not None:

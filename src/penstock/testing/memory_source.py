@@ -22,8 +22,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from penstock.arguments import checked
 from penstock.errors import ConfigurationError
-from penstock.testing.session import spark_session
+from penstock.testing.session import given_or_own
 from penstock.testing.source_rows import Batch, as_table, rows_of, schema_for
 
 _FIRST_FILE_SECONDS = 1_000_000_000
@@ -68,6 +69,7 @@ class MemorySource:
 
     """
 
+    @checked
     def __init__(
         self,
         batches: Iterable[Batch] = (),
@@ -76,7 +78,7 @@ class MemorySource:
         directory: str | os.PathLike[str] | None = None,
         spark: SparkSession | None = None,
     ) -> None:
-        self._spark = spark or spark_session()
+        self._spark = given_or_own(spark)
         given = list(batches)
         self.schema = schema_for(schema, given, self._spark)
         self._lock = threading.RLock()
@@ -141,6 +143,7 @@ class MemorySource:
             for number, path in enumerate(self._files()):
                 _date(path, _FIRST_FILE_SECONDS + number)
 
+    @checked
     def fail(self, batch: int, times: int = 1) -> None:
         """Let the next ``times`` tries to read a batch raise, which end the query.
 
@@ -159,11 +162,13 @@ class MemorySource:
                 if _batch_of(path) == batch:
                     self._write(path, _rows_in(path, self.schema), batch)
 
+    @checked
     def failures(self, batch: int) -> int:
         """Return how many tries to read a batch were made to fail since ``fail`` was called."""
         tries = self._system().getProperty(f"{self._key(batch)}.tries", "")
         return len(str(tries).split())
 
+    @checked
     def rewind(self, to_batch: int = 0) -> None:
         """Hand out all batches from ``to_batch`` on once more, as a source does that goes back.
 

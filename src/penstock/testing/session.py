@@ -11,6 +11,8 @@ import tempfile
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from penstock.arguments import checked
+from penstock.classic_session import require_session
 from penstock.errors import ConfigurationError
 
 _SETTINGS = {
@@ -25,6 +27,14 @@ _SETTINGS = {
 }
 
 
+def given_or_own(spark: object) -> SparkSession:
+    """Return the session that a test gave, or that of ``spark_session()``."""
+    if spark is None:
+        return spark_session()
+    return require_session(spark, "penstock.testing", "spark=spark_session()")
+
+
+@checked
 def spark_session(*, slots: int = 2, settings: dict[str, str] | None = None) -> SparkSession:
     """Return the session that runs in this process; the first call starts a local one.
 
@@ -53,6 +63,8 @@ def spark_session(*, slots: int = 2, settings: dict[str, str] | None = None) -> 
     ...     return spark_session()
 
     """
+    if slots < 1:
+        raise ConfigurationError(f"slots={slots} run no task. Write 1 or more.")
     there = _running()
     if there is None:
         return _start(slots, settings or {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from penstock.arguments import is_one_of, shown
 from penstock.errors import ConfigurationError
 from penstock.secrets import redacted
 from penstock.topology.adaptation import plan_problem
@@ -26,10 +27,10 @@ def explain(components: Components, format: Format = "text") -> str:
     whole page that loads nothing. Secrets in expressions and names of sinks are hidden.
     """
     forms = {"text": _text, "mermaid": mermaid, "html": page}
-    if format in forms:
+    if is_one_of(format, forms):
         return redacted(forms[format](components))
     raise ConfigurationError(
-        f"there is no format {format!r}. Write explain(), which is format='text', or "
+        f"there is no format {shown(format)}. Write explain(), which is format='text', or "
         "explain(format='mermaid'), or explain(format='html')."
     )
 
