@@ -64,7 +64,11 @@ def test_two_operators_of_one_name_are_refused_and_unnamed_ones_are_numbered(
         ({"unused": "x"}, r"unused='x'\. Write unused='error' or 'ignore'"),
         ({"checkpoint": ""}, "checkpoint='' is no directory"),
         ({"checkpoint": None}, "checkpoint=None is no directory"),
+        ({"checkpoint": "\ud800"}, r"checkpoint='\\ud800' is no directory"),
         ({"journal": 3}, "journal=3 is no directory"),
+        ({"journal": "\ud800"}, r"journal='\\ud800' is no directory"),
+        ({"name": 3}, r"name=3 is no text\. Write for example name='clicks'"),
+        ({"name": "\ud800"}, r"name='\\ud800' is no text"),
     ],
 )
 def test_run_refuses_settings_that_cannot_work(

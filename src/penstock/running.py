@@ -8,7 +8,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-from penstock.arguments import is_one_of, shown
+from penstock.arguments import is_one_of, is_text, shown
 from penstock.branch import Outlet, Unused, build_topology
 from penstock.dashboard.beside import dashboard_beside
 from penstock.elasticity.adapting import Adapting
@@ -109,6 +109,8 @@ def run(
 
     """
     _check(outlets, trigger, available_now, unused)
+    if name is not None and not is_text(name):
+        raise ConfigurationError(f"name={shown(name)} is no text. Write for example name='clicks'.")
     for outlet in outlets:
         outlet.was_run = True
     where = _directory("checkpoint", checkpoint)
@@ -170,11 +172,12 @@ def _check(
 
 def _directory(setting: str, path: Any) -> str:
     """Return a path as text."""
-    if not isinstance(path, str | os.PathLike) or path == "":
+    given = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not given or not is_text(given):
         raise ConfigurationError(
-            f"{setting}={path!r} is no directory. Write for example {setting}='my-{setting}'."
+            f"{setting}={shown(path)} is no directory. Write for example {setting}='my-{setting}'."
         )
-    return str(os.fspath(path))
+    return str(given)
 
 
 _EXPECTED = {

@@ -44,6 +44,7 @@ FEW: tuple[Any, ...] = (
 REFUSED: tuple[Any, ...] = (
     -1,
     float("nan"),
+    "\ud800",
     b"bytes",
     [None],
     {1: 2},

@@ -14,6 +14,7 @@ from penstock.engine.schemas import (
     RESERVED,
     analysed,
     as_column,
+    check_text,
     quoted,
     schema_of,
 )
@@ -122,6 +123,7 @@ class Inputs:
                 f"{value!r} is neither SQL text nor a Column",
                 "Write for example sum('rate').",
             )
+        check_text(self._label, value)
         return as_column(value)
 
     def _time_for(self, written: str) -> str:
