@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 HOST = "127.0.0.1"
@@ -119,7 +119,7 @@ class KafkaBroker:
         """The offset after the last record of every partition."""
         with self._consumer() as consumer:
             return {
-                number: consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=60)[1]
+                number: _end_offset(consumer, TopicPartition(topic, number))
                 for number in range(self.partitions(topic))
             }
 
@@ -164,6 +164,17 @@ class KafkaBroker:
             yield consumer
         finally:
             consumer.close()
+
+
+def _end_offset(consumer: Consumer, partition: TopicPartition) -> int:
+    """Ask until there is an answer: a broker that has just started does not lead at once."""
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            return int(consumer.get_watermark_offsets(partition, timeout=60)[1])
+        except KafkaException:
+            if time.monotonic() > deadline:
+                raise
 
 
 @contextmanager

@@ -54,6 +54,9 @@ def add_jars(spark: SparkSession, paths: list[str]) -> None:
     """
     jvm: Any = spark._jvm
     loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+    # After an ADD JAR it is one of the session's own, which tasks do not have.
+    while "MutableURLClassLoader" in loader.getParent().getClass().getName():
+        loader = loader.getParent()
     for path in paths:
         loader.addURL(jvm.java.io.File(path).toURI().toURL())
 

@@ -11,8 +11,11 @@ from killing import kills, run_job
 
 from campaign.job import Job, write_batch
 from campaign.outcomes import Outcome
+from penstock.engine.steps import Step
 
 _FAULTS = Path(__file__).parents[1]
+# Without the one that this job does not come to.
+STEPS = [step for step in Step if step is not Step.SHARE]
 DRIVER, EXECUTOR, WORKER = "driver killed", "executor killed", "Python worker killed on a cluster"
 
 
@@ -24,7 +27,7 @@ def driver_kills(job: Job, count: int, seed: int) -> list[Outcome]:
         write_batch(where / "in", number)
     script = _FAULTS / "killed_campaign_job.py"
     outcomes = []
-    for kill in kills(count, seed):
+    for kill in kills(count, seed, STEPS):
         code = run_job(where, job=script, **kill)  # type: ignore[arg-type]
         died = code == -signal.SIGKILL
         outcomes.append(
