@@ -34,7 +34,7 @@ def schedule(seconds: float, seed: int) -> list[Fault]:
     and executors are killed all along.
 
     >>> [(fault.kind, round(fault.at_seconds)) for fault in schedule(600, seed=1)][:3]
-    [('worker killed', 37), ('driver killed', 60), ('executor killed', 77)]
+    [('worker killed', 35), ('sink failed', 40), ('executor killed', 79)]
     """
     dice = random.Random(seed)
     every = max(LEAST_SECONDS_BETWEEN, seconds / 24)
@@ -42,7 +42,7 @@ def schedule(seconds: float, seed: int) -> list[Fault]:
     early = max(2, int(seconds * EARLY_SHARE / ends))
     at = [seconds * EARLY_SHARE * (n + 1) / early for n in range(early)]
     at += [seconds * share for share in (LATE_SHARE, 0.95) if seconds > 20 * every]
-    faults = [Fault(each, (DRIVER, SINK)[n % 2]) for n, each in enumerate(at)]
+    faults = [Fault(each, (SINK, DRIVER)[n % 2]) for n, each in enumerate(at)]
     for n in range(max(2, int(seconds * 0.95 / every))):
         jitter = dice.uniform(0.85, 1.0)
         faults.append(Fault(min(every * (n + jitter), seconds * 0.9), (WORKER, EXECUTOR)[n % 2]))

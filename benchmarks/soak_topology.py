@@ -49,7 +49,7 @@ class SoakLoad:
     @property
     def most_rows_a_batch(self) -> int:
         """What a micro-batch takes at most, so that what waited for a restart comes in pieces."""
-        return max(1, round(8 * self.trigger_seconds * self.rate))
+        return max(1, round(4 * self.trigger_seconds * self.rate))
 
     def read(self, spark: SparkSession) -> DataFrame:
         """Play it as a stream."""

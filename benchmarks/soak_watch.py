@@ -24,7 +24,7 @@ from soak_record import (
     Record,
     Writer,
 )
-from soak_topology import SoakLoad
+from soak_topology import BREAK_SINK, SoakLoad
 
 from penstock.journal import BatchFinished, Follower
 
@@ -67,6 +67,7 @@ class Soak:
         self._started = time.time()
         self._began: float | None = None  # when the first rows were committed
         self._batches_at_start, self._tries, self._end_is_asked = 0, 0, False
+        self._sink_is_to_fail = False
         self._next = dict.fromkeys(("memory", "heap", "say"), 0.0)
 
     def run(self) -> Record:
@@ -82,6 +83,7 @@ class Soak:
                 self._keep_running()
                 self._follow()
                 self._make_faults()
+                self._note_sink()
                 self._look()
                 time.sleep(LOOK_EVERY_SECONDS)
             self._follow()
@@ -157,7 +159,15 @@ class Soak:
                 if what is not None:
                     self._pending.remove(fault)
                     self._end_is_asked |= fault.kind in (DRIVER, SINK)
-                    self._writer.write(Done(self._at, fault.kind, what))
+                    self._sink_is_to_fail |= fault.kind == SINK
+                    if fault.kind != SINK:
+                        self._writer.write(Done(self._at, fault.kind, what))
+
+    def _note_sink(self) -> None:
+        """Count a sink's failure once it has happened: it takes its mark away then."""
+        if self._sink_is_to_fail and not (self._out / BREAK_SINK).exists():
+            self._sink_is_to_fail = False
+            self._writer.write(Done(self._at, SINK, "the sink of totals raised after a batch"))
 
     def _is_ready_for(self, fault: Fault) -> bool:
         """A driver that is only starting is left alone, or none would ever come to a batch."""
