@@ -47,6 +47,7 @@ def _queries_end(spark: SparkSession) -> Iterator[None]:
         query.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_queries_end")
 @pytest.mark.parametrize("page", with_python())
 def test_the_python_of_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:

@@ -117,6 +117,7 @@ def pair(one: dict[str, Any], other: dict[str, Any]) -> tuple[Any, Any]:
     return (one["price"], one["rating"]), (other["price"], other["rating"])
 
 
+@pytest.mark.slow
 def test_windows_hold_the_best_of_their_rows(
     feed: Feed, finish: Finish, spark: SparkSession, tmp_path: Path
 ) -> None:

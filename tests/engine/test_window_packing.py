@@ -67,6 +67,7 @@ def came_out(df: DataFrame, by: Sequence[str]) -> dict[Any, list[int]]:
     return {key: sorted(ids) for key, ids in found.items()}
 
 
+@pytest.mark.slow
 def test_windows_are_the_same_formed_by_one_task_or_by_several(
     feed: Callable[..., DataFrame],
     finish: Callable[..., ps.Query],

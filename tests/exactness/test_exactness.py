@@ -27,7 +27,7 @@ from exactness.native import quick_session, run_native, run_native_again
 from exactness.once_wrong import BEFORE_1970, BLOCKS_OF_ONE_WIDTH, MANY_OPEN_WINDOWS
 from exactness.ours import run_ours, run_ours_again
 
-CASES = int(os.environ.get("PENSTOCK_CASES", "10"))
+CASES = int(os.environ.get("PENSTOCK_CASES", "6"))
 CASES_IN_CI = 200
 IN_MEMORY = "/dev/shm"
 Pair = tuple[Case, Case]
@@ -61,6 +61,7 @@ def test_a_case_that_was_once_wrong_stays_right(session: SparkSession, case: Cas
         check(session, case)
 
 
+@pytest.mark.slow
 def test_many_open_windows_beside_kept_blocks(session: SparkSession) -> None:
     check_with_early(session, MANY_OPEN_WINDOWS)
 

@@ -63,6 +63,7 @@ def write_checkpoint(directory: Path) -> Path:
     for folder in ("commits", "journal", "spark/offsets", "spark/commits"):
         (directory / folder).mkdir(parents=True)
     (directory / "query.json").write_text(sealed_text(identity()))
+    (directory / "spark" / "metadata").write_text(json.dumps({"id": QUERY_ID}))
     for batch in (0, 1):
         text = sealed_text({**record(), "batch_id": batch})
         (directory / "commits" / f"{batch:012d}.json").write_text(text)
