@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import penstock as ps
+from penstock.engine.planned_files import PlannedFiles
 from penstock.engine.steps import Step
+from penstock.sinks.filesystem import HadoopFiles
 
 Feed = Callable[..., DataFrame]
 Finish = Callable[..., ps.Query]
@@ -80,3 +83,77 @@ def test_a_log_that_holds_all_before_is_looked_through_for_its_own(
     finally:
         spark.conf.unset(setting)
     assert last.exists()
+
+
+class Planned:
+    """What Spark would have noted of a query over streams, written by hand."""
+
+    def __init__(self, spark: SparkSession, log: Path, *frames: DataFrame) -> None:
+        self._log = log
+        self.files = PlannedFiles(HadoopFiles(spark), f"file:{log}", spark, frames)
+
+    def batch(self, number: int, *offsets: str) -> None:
+        path = self._log / "offsets" / str(number)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(["v1", '{"batchWatermarkMs":0}', *offsets]))
+
+    def entry(self, source: int, number: int, file: Path) -> None:
+        path = self._log / "sources" / str(source) / str(number)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        line = json.dumps({"path": file.as_uri(), "timestamp": 1, "batchId": number})
+        path.write_text(f"v1\n{line}")
+
+
+@pytest.fixture
+def counting(spark: SparkSession) -> DataFrame:
+    return spark.readStream.format("rate").load()
+
+
+def read_files(spark: SparkSession, where: Path, **options: str) -> DataFrame:
+    where.mkdir()
+    return spark.readStream.schema("n bigint").options(**options).parquet(str(where))
+
+
+def test_a_source_whose_first_file_comes_late_is_looked_at(
+    spark: SparkSession, counting: DataFrame, tmp_path: Path
+) -> None:
+    files = read_files(spark, tmp_path / "in")
+    planned = Planned(spark, tmp_path / "log", counting, files)
+    planned.batch(0, "7", "-")
+    planned.files.check(0)
+    planned.batch(1, "8", '{"logOffset":0}')
+    planned.entry(1, 0, tmp_path / "in" / "first")
+    with pytest.raises(ps.QueryError, match="first' of a source is gone"):
+        planned.files.check(1)
+
+
+def test_all_files_of_a_batch_are_looked_for_that_holds_what_came_while_a_crash_was_mended(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    planned = Planned(spark, tmp_path / "log", read_files(spark, tmp_path / "in"))
+    (tmp_path / "in" / "there").touch()
+    names = ["read before and gone", "gone", "there"]
+    for number, name in enumerate(names):
+        planned.entry(0, number, tmp_path / "in" / name)
+    planned.batch(0, '{"logOffset":0}')
+    planned.batch(1, '{"logOffset":2}')
+    with pytest.raises(ps.QueryError, match="/gone' of a source is gone"):
+        planned.files.check(1)
+    (tmp_path / "in" / "gone").touch()
+    planned.files.check(1)
+
+
+def test_one_source_that_may_lose_files_does_not_speak_for_the_others(
+    spark: SparkSession, counting: DataFrame, tmp_path: Path
+) -> None:
+    spared = read_files(spark, tmp_path / "spared", IGNOREMISSINGFILES="true")
+    needed = read_files(spark, tmp_path / "needed")
+    # The first frame is read twice, and is one source all the same.
+    planned = Planned(spark, tmp_path / "log", spared.union(spared), counting, needed)
+    for source, where in ((0, "spared"), (2, "needed")):
+        planned.entry(source, 0, tmp_path / where / "file")
+    planned.batch(0, '{"logOffset":0}', "7", "-")
+    planned.files.check(0)
+    planned.batch(1, '{"logOffset":0}', "8", '{"logOffset":0}')
+    with pytest.raises(ps.QueryError, match="needed/file' of a source is gone"):
+        planned.files.check(1)

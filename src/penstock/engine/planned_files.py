@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.engine.source_options import source_options
+from penstock.engine.source_options import stream_sources
 from penstock.engine.spark_log import log_offsets
 from penstock.engine.state_files import local_path
 from penstock.errors import QueryError
@@ -30,26 +30,23 @@ _SETTING = "spark.sql.files.ignoreMissingFiles"
 class PlannedFiles:
     """Looks for the files of each micro-batch before its rows are taken for all there are.
 
-    Where nobody reads files, or their loss is said not to matter, it looks at nothing.
+    Sources that read no files, and those whose loss is said not to matter, it leaves alone.
     """
 
     def __init__(
         self, files: HadoopFiles, log: str, spark: SparkSession, frames: Iterable[DataFrame]
     ) -> None:
         self._files, self._log = files, log
-        self._is_needed = not _is_loss_ignored(spark, frames)
+        self._sources = _that_must_be_whole(spark, frames)
 
     def check(self, batch_id: int) -> None:
         """Raise where a file that Spark has planned for a micro-batch is not there."""
-        if not self._is_needed:
+        if not self._sources:
             return
-        entries = self._entries(batch_id)
-        if not entries:
-            self._is_needed = False
-            return
-        before = self._entries(batch_id - 1)
-        for source, entry in entries.items():
-            if entry != before.get(source):
+        entries, before = self._entries(batch_id), self._entries(batch_id - 1)
+        for source in self._sources & entries.keys():
+            # After a crash Spark finds more files, and puts several entries into one batch.
+            for entry in range(before.get(source, -1) + 1, entries[source] + 1):
                 self._look_for(self._paths(source, entry))
 
     def _entries(self, batch_id: int) -> dict[int, int]:
@@ -80,11 +77,12 @@ class PlannedFiles:
                 )
 
 
-def _is_loss_ignored(spark: SparkSession, frames: Iterable[DataFrame]) -> bool:
-    if str(spark.conf.get(_SETTING, "false")).lower() == "true":
-        return True
-    with suppress(Exception):  # a source whose options can't be looked at has none
-        options = [each for frame in frames for each in source_options(frame)]
-        named = [{name.lower(): str(value).lower() for name, value in o.items()} for o in options]
-        return any(each.get(IGNORED.lower()) == "true" for each in named)
-    return False
+def _that_must_be_whole(spark: SparkSession, frames: Iterable[DataFrame]) -> frozenset[int]:
+    """Return the positions, as Spark counts sources, of those that read files and need them all."""
+    may_be_lost = str(spark.conf.get(_SETTING, "false")).lower()
+    sources = stream_sources(frames)
+    return frozenset(
+        position
+        for position, source in enumerate(sources)
+        if source.reads_files and source.option(IGNORED, may_be_lost).lower() != "true"
+    )
