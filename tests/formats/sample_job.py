@@ -1,4 +1,4 @@
-"""The job whose checkpoint is kept: windows, keyed state, a preference query and dead letters.
+"""The job whose checkpoint is kept: windows, keyed state, a preference query, rows set aside.
 
 Its source is one of Spark's own that makes so many rows for every micro-batch, each by its number:
 so a checkpoint may be copied anywhere, as it holds no path. What the job computes must stay as it
@@ -20,6 +20,7 @@ BREAKS_OFF_AT = 2
 """The micro-batch in whose middle the first run ends: those before it are committed."""
 ENDS_BEFORE = 4
 ROWS = 30
+MOST_ROWS = 28
 
 Results = dict[str, dict[str, list[list[str]]]]
 
@@ -88,6 +89,7 @@ def run_until(
         checkpoint=checkpoint,
         policy=ps.Incremental(interval=1),
         placement=ps.KeyGroups(),
+        backlog=ps.Backlog(MOST_ROWS, shed="id"),
         slots=ps.LocalSlots(max=2),
         name="sample",
         on_step=fail_at(step, batch),

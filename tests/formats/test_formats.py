@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,14 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 import penstock as ps
-from formats.sample_job import BREAKS_OFF_AT, ENDS_BEFORE, run_until
+from formats.sample_job import BREAKS_OFF_AT, ENDS_BEFORE, MOST_ROWS, run_until
 from penstock.cli import app
-from penstock.engine.checkpoint import FORMAT as QUERY_FORMAT
-from penstock.engine.checkpoint import VERSION as QUERY_VERSION
-from penstock.engine.commit_log import FORMAT, VERSION, CommitRecord, parse_document
-from penstock.engine.split_log import FORMAT as SPLIT_FORMAT
-from penstock.engine.split_log import VERSION as SPLIT_VERSION
+from penstock.engine.checkpoint import FORM as QUERY
+from penstock.engine.commit_log import FORM as COMMIT
+from penstock.engine.commit_log import CommitRecord
+from penstock.engine.documents import Form, parse_document
+from penstock.engine.split_log import FORM as SPLIT
+from penstock.engine.split_log import SplitRule
 from penstock.errors import CheckpointError, SinkError
 from penstock.journal.events import KINDS, CorruptLine, UnknownEvent
 from penstock.journal.lines import SCHEMA_VERSION, from_json, to_json
@@ -85,7 +87,10 @@ def test_every_record_says_what_it_was_written_with(version: str) -> None:
     records = sorted((sample(version) / "checkpoint" / "commits").glob("*.json"))
     for each in records:
         assert CommitRecord.from_json(each.read_text(), str(each)).batch_id == int(each.stem)
-    for each in (sample(version) / "checkpoint").glob("*.json"):
+    checkpoint = sample(version) / "checkpoint"
+    rule = SplitRule.from_json((checkpoint / "split.json").read_text(), "split.json")
+    assert (rule.batch_id, rule.max_rows) == (BREAKS_OFF_AT, MOST_ROWS)
+    for each in checkpoint.glob("*.json"):
         assert {"format", "version"} <= set(json.loads(each.read_text())), each
 
 
@@ -103,16 +108,27 @@ def test_a_query_goes_on_from_a_checkpoint_exactly(
     assert results == json.loads((place / "expected.json").read_text())
 
 
-@pytest.mark.parametrize(
-    ("form", "version"),
-    [(FORMAT, VERSION), (QUERY_FORMAT, QUERY_VERSION), (SPLIT_FORMAT, SPLIT_VERSION)],
-)
-def test_what_a_newer_version_wrote_is_refused_with_what_to_do(form: str, version: int) -> None:
-    text = json.dumps({"format": form, "version": version + 1})
+@pytest.mark.parametrize("form", [COMMIT, QUERY, SPLIT])
+def test_what_a_newer_version_wrote_is_refused_with_what_to_do(form: Form) -> None:
+    text = json.dumps({"format": form.name, "version": form.version + 1})
     with pytest.raises(CheckpointError) as told:
-        parse_document(text, "commits/7.json", form, version)
+        parse_document(text, "commits/7.json", form)
     assert "a newer Penstock wrote it" in str(told.value)
     assert "pip install --upgrade penstock" in str(told.value)
+
+
+@pytest.mark.parametrize("version", KEPT)
+@pytest.mark.parametrize("later", [1, 2, 10])
+def test_documents_that_were_kept_are_read_however_many_versions_later(
+    version: str, later: int
+) -> None:
+    checkpoint = sample(version) / "checkpoint"
+    newest = max((checkpoint / "commits").iterdir())
+    kept = {"query.json": QUERY, "split.json": SPLIT, f"commits/{newest.name}": COMMIT}
+    for name, form in kept.items():
+        text = (checkpoint / name).read_text()
+        document = parse_document(text, name, replace(form, version=form.version + later))
+        assert document == {k: v for k, v in json.loads(text).items() if k != "checksum"}
 
 
 def test_a_newer_journal_is_refused_with_what_to_do() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import penstock as ps
-from penstock.engine.checkpoint import FORMAT, VERSION
+from penstock.engine.checkpoint import FORM
 from penstock.engine.commit_log import CommitRecord
 from penstock.engine.keyed_state import KeyedState
 from penstock.engine.state_manifest import Manifest, StateFile
@@ -29,8 +29,8 @@ def identity() -> dict[str, Any]:
     states = {"sums_partials": {"windows": "10 seconds"}, "totals": {"groups": "4"}}
     fingerprint = Fingerprint(("rows",), {"rows": "ts"}, states)
     return {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": FORM.name,
+        "version": FORM.version,
         "query_id": QUERY_ID,
         "fingerprint": fingerprint.to_json(),
     }

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.elasticity.decision import Decision
-from penstock.engine.checkpoint import VERSION
+from penstock.engine.checkpoint import FORM
 from penstock.engine.commit_log import CommitRecord
 from penstock.engine.keyed_state import KeyedState
 from penstock.engine.state_files import _own
@@ -53,8 +53,8 @@ def read(document: dict[str, Any]) -> CommitRecord:
 def write(path: Path, document: object) -> Path:
     fingerprint = Fingerprint(("s",), {"s": "ts"}, {"sums": {"windows": "10 seconds"}})
     identity = {
-        "format": "penstock-query",
-        "version": VERSION,
+        "format": FORM.name,
+        "version": FORM.version,
         "query_id": "q-1",
         "fingerprint": fingerprint.to_json(),
     }

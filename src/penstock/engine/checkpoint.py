@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from penstock.engine.checkpoint_lock import CheckpointLock
 from penstock.engine.commit_log import CommitLog
-from penstock.engine.documents import NOT_AS_WRITTEN, parse_document, sealed
+from penstock.engine.documents import NOT_AS_WRITTEN, Form, parse_document, sealed
 from penstock.engine.spark_log import SparkLog
 from penstock.errors import CheckpointError
 from penstock.topology.compatibility import Fingerprint, breaking_changes
@@ -22,8 +22,7 @@ from penstock.topology.compatibility import Fingerprint, breaking_changes
 if TYPE_CHECKING:
     from penstock.sinks.filesystem import HadoopFiles
 
-FORMAT = "penstock-query"
-VERSION = 2
+FORM = Form("penstock-query", version=2, sealed_since=2)
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 
 
@@ -63,7 +62,7 @@ def _open(files: HadoopFiles, path: str, now: Fingerprint, lock: CheckpointLock)
     text = files.read(identity)
     if text is None:
         return _create(files, path, now, lock)
-    document = parse_document(text, identity, FORMAT, VERSION)
+    document = parse_document(text, identity, FORM)
     try:
         query_id = _checked_id(document["query_id"])
         before = Fingerprint.from_json(document["fingerprint"])
@@ -119,8 +118,8 @@ def _write_identity(
     files: HadoopFiles, identity: str, query_id: str, fingerprint: Fingerprint
 ) -> None:
     document = {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": FORM.name,
+        "version": FORM.version,
         "query_id": query_id,
         "fingerprint": fingerprint.to_json(),
     }

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from penstock.elasticity.decision import Decision
-from penstock.engine.documents import NOT_AS_WRITTEN, WAY_OUT, parse_document, sealed
+from penstock.engine.documents import NOT_AS_WRITTEN, WAY_OUT, Form, parse_document, sealed
 from penstock.engine.keyed_state import KeyedState
 from penstock.engine.window_state import WindowState
 from penstock.errors import CheckpointError, ConfigurationError
@@ -23,8 +23,7 @@ from penstock.windows.whole_numbers import in_64_bits
 if TYPE_CHECKING:
     from penstock.sinks.filesystem import HadoopFiles
 
-FORMAT = "penstock-commit"
-VERSION = 3
+FORM = Form("penstock-commit", version=3, sealed_since=3)
 KEPT_RECORDS = 100
 _NAME = re.compile(r"^(\d{12})\.json$")
 _LONGEST_NAME = 255  # bytes, as file systems have it
@@ -67,8 +66,8 @@ class CommitRecord:
             "tasks": dict(self.decision.tasks),
         }
         document = {
-            "format": FORMAT,
-            "version": VERSION,
+            "format": FORM.name,
+            "version": FORM.version,
             "query_id": self.query_id,
             "batch_id": self.batch_id,
             "committed_at_seconds": self.committed_at_seconds,
@@ -89,7 +88,7 @@ class CommitRecord:
     @classmethod
     def from_json(cls, text: str, file: str) -> CommitRecord:
         """Read a record; ``file`` is named in the error when it is not one."""
-        document = parse_document(text, file, FORMAT, VERSION)
+        document = parse_document(text, file, FORM)
         try:
             decision = document["decision"]
             return cls(

@@ -10,6 +10,7 @@ import json
 import re
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from penstock.arguments import shown
@@ -24,6 +25,18 @@ NOT_AS_WRITTEN = (KeyError, TypeError, ValueError, AttributeError, OverflowError
 _SEAL = re.compile(r',"checksum":"([0-9a-f]{8})"\}\s*\Z')
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A kind of document: its name, the version that is written, and the first that was sealed.
+
+    All sealed versions are read, and the last one that was not, from before the first release.
+    """
+
+    name: str
+    version: int
+    sealed_since: int
+
+
 def sealed(document: Mapping[str, Any], *, indent: int | None = None) -> str:
     """Write a document with its checksum as the last field.
 
@@ -35,11 +48,8 @@ def sealed(document: Mapping[str, Any], *, indent: int | None = None) -> str:
     return f'{body},"checksum":"{_checksum(body)}"}}'
 
 
-def parse_document(text: str, file: str, form: str, version: int) -> dict[str, Any]:
-    """Read a document of a checkpoint, or say what is wrong with the file and the way out.
-
-    Documents of ``version`` are sealed; those of the version before were not.
-    """
+def parse_document(text: str, file: str, form: Form) -> dict[str, Any]:
+    """Read a document of a checkpoint, or say what is wrong with the file and the way out."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -47,30 +57,33 @@ def parse_document(text: str, file: str, form: str, version: int) -> dict[str, A
     seal = _SEAL.search(text)
     if seal is not None and seal.group(1) != _checksum(text[: seal.start()]):
         raise _unsealed(file)
-    if not isinstance(document, dict) or document.get("format") != form:
-        raise CheckpointError(f"'{file}' was not written by Penstock ({form} expected). {WAY_OUT}")
-    found = document.get("version")
-    _check_version(found, file, version)
-    if (found == version) != (seal is not None):
+    if not isinstance(document, dict) or document.get("format") != form.name:
+        raise CheckpointError(
+            f"'{file}' was not written by Penstock ({form.name} expected). {WAY_OUT}"
+        )
+    found = _checked_version(document.get("version"), file, form)
+    if (found >= form.sealed_since) != (seal is not None):
         raise _unsealed(file)
     document.pop("checksum", None)
     return document
 
 
-def _check_version(found: Any, file: str, version: int) -> None:
+def _checked_version(found: Any, file: str, form: Form) -> int:
     if type(found) is not int:
         raise CheckpointError(f"'{file}' has the version {shown(found)}, which is none. {WAY_OUT}")
-    if found > version:
+    if found > form.version:
         raise CheckpointError(
-            f"'{file}' has version {found} and this Penstock reads version {version}: a newer "
+            f"'{file}' has version {found} and this Penstock reads version {form.version}: a newer "
             "Penstock wrote it. Install that one (pip install --upgrade penstock), or start with "
             "a copy of the checkpoint from before the upgrade."
         )
-    if found < version - 1:
+    if found < form.sealed_since - 1:
         raise CheckpointError(
-            f"'{file}' has version {found} and this Penstock reads version {version} and the one "
-            "before: it is from before the first release. Start with a new checkpoint directory."
+            f"'{file}' has version {found} and this Penstock reads versions from "
+            f"{form.sealed_since - 1} on: it is from before the first release. Start with a new "
+            "checkpoint directory."
         )
+    return found
 
 
 def _checksum(text: str) -> str:

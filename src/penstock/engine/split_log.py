@@ -11,12 +11,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from penstock.elasticity.intake import Intake
-from penstock.engine.documents import WAY_OUT, parse_document, sealed
+from penstock.engine.documents import WAY_OUT, Form, parse_document, sealed
 from penstock.errors import CheckpointError
 from penstock.sinks.filesystem import HadoopFiles
 
-FORMAT = "penstock-split"
-VERSION = 2
+FORM = Form("penstock-split", version=2, sealed_since=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +42,12 @@ class SplitRule:
 
     def to_json(self) -> str:
         """Write it as a JSON document that names its own format and version."""
-        return sealed({"format": FORMAT, "version": VERSION, **asdict(self)})
+        return sealed({"format": FORM.name, "version": FORM.version, **asdict(self)})
 
     @classmethod
     def from_json(cls, text: str, file: str) -> SplitRule:
         """Read a rule; ``file`` is named in the error when it is not one."""
-        document = parse_document(text, file, FORMAT, VERSION)
+        document = parse_document(text, file, FORM)
         try:
             rule = cls(**{name: document[name] for name in cls.__slots__})
         except KeyError as error:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from pathlib import Path
 
-from penstock.engine.checkpoint import FORMAT as QUERY_FORMAT
-from penstock.engine.checkpoint import VERSION as QUERY_VERSION
+from penstock.engine.checkpoint import FORM as QUERY_FORM
 from penstock.engine.commit_log import CommitRecord
 from penstock.engine.documents import NOT_AS_WRITTEN, parse_document
 from penstock.errors import CheckpointError, ConfigurationError
@@ -32,7 +31,7 @@ def read_identity(path: Path) -> Identity:
     """Read ``query.json``, or say what is wrong with it."""
     file = path / "query.json"
     try:
-        document = parse_document(file.read_text("utf-8"), str(file), QUERY_FORMAT, QUERY_VERSION)
+        document = parse_document(file.read_text("utf-8"), str(file), QUERY_FORM)
         fingerprint = Fingerprint.from_json(document["fingerprint"])
         return Identity(str(document["query_id"]), fingerprint)
     except FileNotFoundError:
