@@ -172,3 +172,20 @@ def test_a_sink_that_was_forgotten_is_refused_and_one_of_another_run_is_not(
     assert rest.await_termination(60)
     again = run(a, checkpoint=tmp_path / "one", available_now=True)
     assert again.await_termination(60)
+
+
+@pytest.mark.parametrize(
+    ("setting", "remedy"),
+    [
+        ({"available_now": "yes"}, "Write True or False"),
+        ({"on_step": 3}, "on_step=3 can't be called. Give a function"),
+        ({"clock": 12.5}, r"clock=12\.5 can't be called. Give a function"),
+    ],
+)
+def test_settings_of_a_wrong_type_are_told_before_anything_starts(
+    ticks: DataFrame, tmp_path: Path, setting: dict[str, Any], remedy: str
+) -> None:
+    stream = ps.Stream.read(ticks)
+    with pytest.raises(ps.ConfigurationError, match=remedy):
+        ps.run(stream.to(ps.sinks.memory()), checkpoint=tmp_path / "checkpoint", **setting)
+    assert not (tmp_path / "checkpoint").exists()

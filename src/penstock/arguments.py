@@ -10,6 +10,7 @@ import builtins
 import functools
 import inspect
 import numbers
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from math import isfinite
 from types import NoneType, UnionType
@@ -151,6 +152,21 @@ def is_finite(value: object) -> bool:
         return isfinite(value)
     except OverflowError:
         return False
+
+
+def check_wait(owner: str, name: str, seconds: float | None) -> None:
+    """Refuse a time that nobody can wait for; None is for ever.
+
+    >>> check_wait("stop", "timeout", -1)
+    Traceback (most recent call last):
+        ...
+    penstock.errors.ArgumentError: stop(timeout=-1) can't work. Write seconds from 0 on, or None.
+    """
+    if seconds is None or (is_finite(seconds) and 0 <= seconds <= threading.TIMEOUT_MAX):
+        return
+    raise ArgumentError(
+        f"{owner}({name}={shown(seconds)}) can't work. Write seconds from 0 on, or None."
+    )
 
 
 def _fits(value: Any, wanted: Any) -> bool:

@@ -109,6 +109,7 @@ def run(
 
     """
     _check(outlets, trigger, available_now, unused)
+    _check_called(on_step=on_step, clock=clock)
     if name is not None and not is_text(name):
         raise ConfigurationError(f"name={shown(name)} is no text. Write for example name='clicks'.")
     for outlet in outlets:
@@ -160,6 +161,8 @@ def _check(
                 f"run takes branches that end in a sink, not a {type(outlet).__name__}. "
                 "Write run(stream.to(sink), ...)."
             )
+    if not isinstance(available_now, bool):
+        raise ConfigurationError(f"available_now={shown(available_now)}. Write True or False.")
     if trigger is not None and available_now:
         raise ConfigurationError("trigger and available_now exclude each other. Give one of them.")
     if trigger is not None and seconds(trigger) <= 0:
@@ -168,6 +171,12 @@ def _check(
         )
     if not is_one_of(unused, ("error", "ignore")):
         raise ConfigurationError(f"unused={shown(unused)}. Write unused='error' or 'ignore'.")
+
+
+def _check_called(**functions: Any) -> None:
+    for name, given in functions.items():
+        if given is not None and not callable(given):
+            raise ConfigurationError(f"{name}={shown(given)} can't be called. Give a function.")
 
 
 def _directory(setting: str, path: Any) -> str:

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -16,6 +17,15 @@ from penstock.journal.events import BatchFinished, QueryStarted, QueryStopped, S
 
 Events = Callable[..., DataFrame]
 Finish = Callable[..., ps.Query]
+
+
+@pytest.fixture
+def running(feed: Callable[..., DataFrame], tmp_path: Path) -> Iterator[ps.Query]:
+    """Run a query that waits for more rows."""
+    stream = ps.Stream.read(feed([pa.table({"n": [1]})]))
+    query = ps.run(stream.to(ps.sinks.memory()), checkpoint=str(tmp_path / "running"))
+    yield query
+    query.stop()
 
 
 def test_stop_ends_after_the_running_batch_and_a_restart_goes_on(
@@ -247,3 +257,18 @@ def test_of_two_sinks_side_by_side_the_failure_of_one_fails_the_batch(
     query = finish(*branches())
     assert query.status().batch_id == 1
     assert sorted(path.name for path in out.glob("batch_id=*")) == ["batch_id=0", "batch_id=1"]
+
+
+@pytest.mark.parametrize("timeout", ["x", -5, 1e300, float("nan"), True])
+def test_a_wrong_timeout_is_told_and_ends_nothing(running: ps.Query, timeout: Any) -> None:
+    with pytest.raises(ps.ConfigurationError, match=r"Query\.stop\(timeout="):
+        running.stop(timeout)
+    with pytest.raises(ps.ConfigurationError, match=r"Query\.await_termination\(timeout="):
+        running.await_termination(timeout)
+    assert not running._runner.stopping
+    assert running.is_active
+
+
+def test_what_to_do_at_the_end_is_a_function(running: ps.Query) -> None:
+    with pytest.raises(ps.ConfigurationError, match=r"then=3\) can't work. Write a function"):
+        running.when_ended(3)  # type: ignore[arg-type]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,8 @@ import numpy as np
 import penstock as ps
 import penstock.testing as pt
 from fuzz.calling import Call
+from penstock import journal, secrets
+from penstock.secrets import keep_secret
 
 OPERATOR = ps.OperatorObservation("parse", 100, 90, 0.5, 2, 0.3, 0.25)
 SOURCE = ps.SourceObservation("clicks", 100, waiting_rows=7)
@@ -278,6 +283,52 @@ def _testing() -> Iterator[tuple[str, Call]]:
     yield "testing.check_policy", Call(pt.check_policy, policy, also=(AssertionError, TypeError))
 
 
+def _journals() -> Iterator[tuple[str, Call]]:
+    """Give what reads and writes journals; that of the tests has an event of every kind."""
+    kept = Path(__file__).parents[1] / "journal" / "schema-1.jsonl"
+    skipped = journal.Event(1, 2.0, journal.BatchSkipped(3))
+
+    def written(**wrong: Any) -> journal.JournalWriter:
+        where = tempfile.mkdtemp(dir=".")
+        return journal.JournalWriter(**{"directory": where, **wrong})
+
+    def closed(writer: journal.JournalWriter) -> None:
+        writer.write(skipped.body)  # type: ignore[arg-type]
+        writer.close()
+
+    written.__signature__ = inspect.signature(journal.JournalWriter)  # type: ignore[attr-defined]
+    yield "journal.JournalWriter", Call(written, then=closed)
+    body = {"body": skipped.body}
+    yield "journal.JournalWriter.write", fresh(written, "write", body)
+    yield "journal.JournalWriter.flush", fresh(written, "flush", {"timeout_seconds": 1.0})
+    yield "journal.JournalWriter.close", fresh(written, "close", {"timeout_seconds": 1.0})
+    yield "journal.read", Call(journal.read, {"path": str(kept)}, then=list)
+    yield "journal.Follower", Call(journal.Follower, {"directory": "j"}, then=polled)
+    end = {"directory": "j", "stop": lambda: True}
+    # What is to be done in between is the caller's own.
+    yield "journal.follow", Call(journal.follow, end, then=list, left_out=("stop", "sleep"))
+    line = {"line": journal.to_json(skipped)}
+    yield "journal.from_json", Call(journal.from_json, line, also=(ValueError,))
+    yield "journal.to_json", Call(journal.to_json, {"event": skipped})
+    yield "secrets.keep_secret", Call(kept_for_now, {"values": ["open sesame"]})
+
+
+def polled(follower: journal.Follower) -> object:
+    """Use a follower once."""
+    with follower:
+        return list(follower.poll())
+
+
+def kept_for_now(*values: Any) -> None:
+    """Keep a secret, and forget it: nobody else's text shall change."""
+    before, secrets._known = secrets._known, secrets._Known()
+    try:
+        keep_secret(*values)
+        secrets.redacted("open sesame")
+    finally:
+        secrets._known = before
+
+
 CALLS: dict[str, Call] = dict(
     [
         *_policies(),
@@ -289,5 +340,6 @@ CALLS: dict[str, Call] = dict(
         *_sinks(),
         *_sources(),
         *_testing(),
+        *_journals(),
     ]
 )

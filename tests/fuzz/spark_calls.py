@@ -99,7 +99,7 @@ def spark_calls(spark: SparkSession, directory: Path) -> dict[str, Call]:
             *_of_streams(frame, stream, table),
             *_of_windows(stream),
             *_of_tables(table),
-            *_of_runs(spark, stream, directory),
+            *_of_runs(spark, frame, directory),
             *_of_sources(spark),
             *_of_testing(spark, directory),
         ]
@@ -163,8 +163,10 @@ def _of_tables(table: DataFrame) -> Iterator[tuple[str, Call]]:
     yield "KeyCosts.learn", Call(ps.KeyCosts("a").learn, learn, values=FEW)
 
 
-def _of_runs(spark: SparkSession, stream: ps.Stream, directory: Path) -> Iterator[tuple[str, Call]]:
+def _of_runs(spark: SparkSession, frame: DataFrame, directory: Path) -> Iterator[tuple[str, Call]]:
     def run(*outlets: Any, **settings: Any) -> ps.Query:
+        # Of a stream of its own: every branch of one must lead to a sink.
+        stream = ps.Stream.read(frame, time="ts", watermark="1 second", name="rows")
         given = outlets or (stream.to(ps.sinks.memory()),)
         where = str(directory / f"checkpoint-{uuid.uuid4().hex}")
         return ps.run(*given, **{"checkpoint": where, "available_now": True, **settings})
@@ -178,8 +180,22 @@ def _of_runs(spark: SparkSession, stream: ps.Stream, directory: Path) -> Iterato
             ps.autoscale, watch, then=lambda made: made.stop(), values=REFUSED, left_out=("clock",)
         ),
     )
+    yield from _of_a_query(spark, run())
     context = {"context": spark.sparkContext}
     yield "LocalSlots.available", Call(ps.LocalSlots(2).available, context, values=FEW)
+
+
+def _of_a_query(spark: SparkSession, query: ps.Query) -> Iterator[tuple[str, Call]]:
+    """Give what is asked of a query, of one that has ended: tests/engine has one that runs."""
+    query.await_termination()
+    ended = query.await_termination
+    yield "Query.await_termination", Call(ended, {"timeout": 1.0}, values=FEW)
+    yield "Query.stop", Call(query.stop, {"timeout": 1.0}, values=FEW)
+    yield "Query.explain", Call(query.explain, values=FEW)
+    yield "Query.when_ended", Call(query.when_ended, {"then": dict}, values=FEW)
+    watching = ps.autoscale(spark, dry_run=True)
+    watching.stop()
+    yield "Autoscaler.when_ended", Call(watching.when_ended, {"then": dict}, values=FEW)
 
 
 def _signature(function: Any) -> Any:

@@ -10,9 +10,6 @@ from pyspark.sql import SparkSession
 from fuzz.calling import Call, judge
 from fuzz.spark_calls import spark_calls
 
-# In one JVM and one session; those that start queries take seconds each.
-STARTING = ("run", "autoscale", "testing.run_batches", "testing.MemorySource")
-
 
 @pytest.fixture(scope="module")
 def calls(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Call]:
@@ -33,8 +30,7 @@ def mistakes_of(call: Call, name: str) -> list[str]:
 
 @pytest.mark.slow
 def test_the_arguments_to_begin_with_are_right(calls: dict[str, Call]) -> None:
-    chosen = {name: call for name, call in calls.items() if name not in STARTING}
-    errors = {name: judge(call, {}) for name, call in chosen.items()}
+    errors = {name: judge(call, {}) for name, call in calls.items()}
     assert {name: error for name, error in errors.items() if error is not None} == {}
 
 

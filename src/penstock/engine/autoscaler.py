@@ -13,6 +13,7 @@ from types import TracebackType
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from penstock.arguments import checked
 from penstock.elasticity.control import carried_out
 from penstock.elasticity.decision import Decision, Policy
 from penstock.elasticity.query_progress import QueryProgress, TaskTimes, parse_query_progress
@@ -142,6 +143,7 @@ class Autoscaler:
             for then in self._at_end:
                 then()
 
+    @checked
     def when_ended(self, then: Callable[[], object]) -> None:
         """Have ``then`` called when it was stopped; at once where it is."""
         with self._stopping:

@@ -13,6 +13,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
+from penstock.arguments import check_wait, checked
 from penstock.elasticity.decision import Decision
 from penstock.elasticity.observation import Observation
 from penstock.engine.failures import as_query_error
@@ -121,11 +122,13 @@ class Query:
             )
         return self._runner.regrouping.ask(operations, strategy, "asked for by the user")
 
+    @checked
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the query ends, at most ``timeout`` seconds; raise what made it fail.
 
         Returns whether it has ended.
         """
+        check_wait("Query.await_termination", "timeout", timeout)
         deadline = None if timeout is None else time.monotonic() + timeout
         while self.is_active:
             left = None if deadline is None else deadline - time.monotonic()
@@ -143,6 +146,7 @@ class Query:
             raise failure
         return True
 
+    @checked
     def stop(self, timeout: float | None = 60.0) -> None:
         """End the query after the micro-batch that is running.
 
@@ -150,6 +154,8 @@ class Query:
         so nothing is lost or doubled either way. Called by a sink in the middle of a batch it
         returns at once, and the query ends when that batch is done.
         """
+        # Before anything else: a mistake must not end the query.
+        check_wait("Query.stop", "timeout", timeout)
         self._runner.stopping = True
         if self._runner.is_running_here():
             threading.Thread(target=self.stop, args=(timeout,), daemon=True).start()
@@ -196,6 +202,7 @@ class Query:
         """Return the decisions taken so far, oldest first, each with its reason."""
         return list(self._runner.planning.loop.decisions)
 
+    @checked
     def when_ended(self, then: Callable[[], object]) -> None:
         """Have ``then`` called once the query has ended; at once where it has."""
         with self._closing:

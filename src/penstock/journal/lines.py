@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from penstock.arguments import checked
 from penstock.errors import ConfigurationError
 from penstock.journal.codec import decode, encode
 from penstock.journal.events import KINDS, CorruptLine, KnownEvent, UnknownEvent
@@ -28,6 +29,7 @@ class Event:
     body: KnownEvent | UnknownEvent | CorruptLine
 
 
+@checked
 def to_json(event: Event) -> str:
     """Write an event as one line of JSON, without the line's end.
 
@@ -85,6 +87,8 @@ def _parse(line: str | bytes) -> dict[str, object]:
         raw = json.loads(line.decode() if isinstance(line, bytes) else line)
     except UnicodeDecodeError:
         raise ValueError("it is not UTF-8 text") from None
+    except TypeError:
+        raise ValueError("it is no text") from None
     except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"it is not JSON ({error})") from None
     if not isinstance(raw, dict):

@@ -38,11 +38,15 @@ def journal_of(path: Path) -> Path:
     except NotADirectoryError:
         what = f"{path} is a file, and none of a journal"
     except (OSError, ValueError) as error:
-        # A null in the name, which no shell can write, is a ValueError.
-        what = f"{shown(str(path))} can't be read ({getattr(error, 'strerror', first_line(error))})"
+        what = why_unread(path, error)
     raise ConfigurationError(
         f"{what}. Name a query's checkpoint, the directory of a journal, or one .jsonl file of it."
     )
+
+
+def why_unread(path: Path, error: OSError | ValueError) -> str:
+    """Say why nothing can be read at a path; a null in its name is a ValueError."""
+    return f"{shown(str(path))} can't be read ({getattr(error, 'strerror', first_line(error))})"
 
 
 def _what_is_wrong(path: Path) -> str:

@@ -14,9 +14,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
+from penstock.arguments import check_wait, checked, shown
 from penstock.errors import ConfigurationError
 from penstock.journal.events import CorruptLine
 from penstock.journal.lines import Event, from_json
+from penstock.journal.location import refuse_impossible, why_unread
 from penstock.journal.segments import segment_numbers, segment_path
 
 _CHUNK_BYTES = 256 * 1024
@@ -115,6 +117,7 @@ class LineFollower:
             yield RawLine(path, self._line, text)
 
 
+@checked
 class Follower(LineFollower):
     """Hands out each event of a growing journal once, in order.
 
@@ -135,6 +138,14 @@ class Follower(LineFollower):
     ([1], [2])
     """
 
+    def __init__(self, directory: str | Path, cursor: Cursor | None = None) -> None:
+        refuse_impossible(Path(directory))
+        if not all(type(number) is int and number >= 0 for number in cursor or ()):
+            raise ConfigurationError(
+                f"journal: {shown(cursor)} is no place in a journal. Give the cursor of a Follower."
+            )
+        super().__init__(directory, cursor)
+
     def poll(self) -> Iterator[Event]:
         """Hand out what is new by now; half a line at the very end waits for its other half."""
         return (line.event() for line in self.poll_lines())
@@ -151,6 +162,7 @@ class Follower(LineFollower):
         self.close()
 
 
+@checked
 def read(path: str | Path, on_read: Callable[[float], object] | None = None) -> Iterator[Event]:
     """Read a journal, or one of its files, from its start to what is written by now.
 
@@ -159,13 +171,18 @@ def read(path: str | Path, on_read: Callable[[float], object] | None = None) -> 
     which share of the journal has been read.
     """
     path = Path(path)
-    if path.is_dir():
-        return _read_directory(path, on_read)
-    if path.is_file():
-        return _read_file(path, on_read)
-    raise ConfigurationError(f"journal: there is nothing at {path}. Name a journal's directory.")
+    try:
+        if path.is_dir():
+            return _read_directory(path, on_read)
+        if path.is_file():
+            return _read_file(path, on_read)
+        what = f"there is nothing at {shown(str(path))}"
+    except (OSError, ValueError) as error:
+        what = why_unread(path, error)
+    raise ConfigurationError(f"journal: {what}. Name a journal's directory.")
 
 
+@checked
 def follow(
     directory: str | Path,
     poll_seconds: float = 0.5,
@@ -179,7 +196,17 @@ def follow(
     What was written before ``stop`` turned true is still handed out. The directory need not exist
     yet. To keep the cursor and go on later, poll a :class:`Follower` instead.
     """
-    with Follower(directory, cursor) as follower:
+    check_wait("follow", "poll_seconds", poll_seconds)
+    return _followed(Follower(directory, cursor), poll_seconds, stop, sleep)
+
+
+def _followed(
+    follower: Follower,
+    poll_seconds: float,
+    stop: Callable[[], bool],
+    sleep: Callable[[float], object],
+) -> Iterator[Event]:
+    with follower:
         while True:
             is_last = stop()
             yield from follower.poll()

@@ -13,6 +13,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
 
+from penstock.arguments import check_wait, checked
 from penstock.errors import ConfigurationError
 from penstock.journal.events import FaultSeen, KnownEvent, UnknownEvent
 from penstock.journal.lines import Event, to_json
@@ -33,6 +34,7 @@ class _Stop:
 _Queued = tuple[float, KnownEvent | UnknownEvent] | threading.Event | _Stop
 
 
+@checked
 class JournalWriter:
     """Appends events to the journal in ``directory``; one writer per directory at a time.
 
@@ -98,16 +100,20 @@ class JournalWriter:
         else:
             self._queue.put((self._clock(), body))
 
+    @checked
     def flush(self, timeout_seconds: float | None = None) -> bool:
         """Wait until every event queued so far is written or dropped; say whether that happened."""
+        check_wait("JournalWriter.flush", "timeout_seconds", timeout_seconds)
         if self._closed:
             return not self._thread.is_alive()
         reached = threading.Event()
         self._queue.put(reached)
         return reached.wait(timeout_seconds)
 
+    @checked
     def close(self, timeout_seconds: float = 5.0) -> None:
         """Write what is queued and end the thread; later writes are counted as dropped."""
+        check_wait("JournalWriter.close", "timeout_seconds", timeout_seconds)
         if self._closed:
             return
         self._closed = True
