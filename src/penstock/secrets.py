@@ -23,20 +23,27 @@ _MASK = re.compile(r"[.*\s]*")
 
 # No letter may follow: how many tokens there were, or who tokenizes, is no secret.
 _NAME = (
-    r"(?:passw(?:or)?d|passphrase|secret|token|credentials?|jaas[._-]?config"
+    r"(?:passw(?:or)?d|passphrase|(?<![A-Za-z])(?:pwd|pass)|secret|token|credentials?"
+    r"|jaas[._-]?config"
     r"|(?:secret|access|api|private|account|encryption)[._-]?key(?:[._-]?id)?)(?![A-Za-z])"
 )
 _NAMES_A_SECRET = re.compile(_NAME, re.IGNORECASE)
+# dbPass and db.pwd do, and PWD is where a program works.
+_ENDS_AS_ONE = re.compile(r"(?:pass|Pass|PASS|pwd|Pwd)\Z")
+_IS_A_PLACE = re.compile(r"(?:\A|\W)PWD\Z")
 # A value that is dots or stars stands for one: "write password=..." must stay as it is.
 _NAMED = re.compile(
     rf"(?P<name>(?:{_NAME})\\?[\"']?\s*(?:=>?|:)\s*)"
     r"(?!\.\.\.|\*\*\*)"
-    r"(?P<value>\\?\"[^\"]*\"|'[^']*'|[^\s\"',;&<>(){}\[\]]+)",
+    # A password may have commas and brackets; those at its end are the sentence's.
+    r"(?P<value>\\?\"[^\"]*\"|'[^']*'"
+    r"|[^\s\"';&<>]*[^\s\"';&<>,(){}\[\]]|[^\s\"';&<>,(){}\[\]])",
     re.IGNORECASE,
 )
+_MAY_END = re.compile(r"[,(){}\[\]]")
 _SHAPES = (
     # scheme://user:password@host
-    (re.compile(r"(?<=://)[^/\s:@\"']+:[^/\s@\"']+@"), f"{HIDDEN}@"),
+    (re.compile(r"(?<=://)[^/\s:@\"']*:[^/\s\"']+@"), f"{HIDDEN}@"),
     (re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE), rf"\1 {HIDDEN}"),
     (
         re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*-----|\Z)", re.DOTALL),
@@ -73,20 +80,21 @@ class _Known:
 _known = _Known()
 
 
-def keep_secret(*values: str | None) -> None:
+def keep_secret(*values: object) -> None:
     """Hide these values in all that Penstock writes from now on, in this process.
 
     Sinks do so with their passwords, and a query with the options of its sources and the settings
-    of its session whose names say that they are secret. Call it for any other. Values shorter than
-    four characters are not looked for.
+    of its session whose names say that they are secret. Call it for any other. What is no
+    text is hidden as Python writes it. Values shorter than four characters are not looked for.
 
     >>> keep_secret("correct horse")
     >>> redacted("login failed for 'correct horse'")
     "login failed for '***'"
     """
-    given = [value for value in values if value and not _MASK.fullmatch(value)]
+    told = [_as_text(value) for value in values if value is not None]
+    given = [value for value in told if not _MASK.fullmatch(value)]
     # A setting of Kafka's is a sentence with the password in it.
-    inner = [found["value"].strip("\"'\\") for each in given for found in _NAMED.finditer(each)]
+    inner = [value for each in given for value in _named_in(each)]
     _known.add([*given, *(value for value in inner if not _MASK.fullmatch(value))])
 
 
@@ -105,10 +113,12 @@ def keep_secrets_of(options: Mapping[str, object]) -> None:
 def names_a_secret(name: str) -> bool:
     """Whether a setting of this name holds what nobody should read.
 
-    >>> [names_a_secret(name) for name in ("fs.s3a.secret.key", "sslpassword", "driver")]
+    >>> [names_a_secret(name) for name in ("fs.s3a.secret.key", "dbPass", "driver")]
     [True, True, False]
     """
-    return _NAMES_A_SECRET.search(name) is not None
+    if _IS_A_PLACE.search(name):
+        return False
+    return (_NAMES_A_SECRET.search(name) or _ENDS_AS_ONE.search(name)) is not None
 
 
 def redacted(text: str) -> str:
@@ -168,17 +178,26 @@ class _Redacting(logging.Filter):
 
 
 def _in_address(value: str) -> list[str]:
-    found = re.search(r"://[^/\s:@]+:([^/\s@]+)@", value)
-    named = [each["value"].strip("\"'") for each in _NAMED.finditer(value)]
-    return [*named, *([found.group(1)] if found else [])]
+    found = re.search(r"://[^/\s:@]*:([^/\s]+)@", value)
+    return [*_named_in(value), *([found.group(1)] if found else [])]
+
+
+def _named_in(text: str) -> list[str]:
+    """Return what a text calls a secret: as a whole, and up to where it may end as well."""
+    whole = [found["value"].strip("\"'\\") for found in _NAMED.finditer(text)]
+    return [*whole, *(_MAY_END.split(each, maxsplit=1)[0] for each in whole)]
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else str(value)
 
 
 def _forms(secret: str) -> set[str]:
     """Return a secret as it stands in plain text, in addresses, in JSON, in pages and in repr."""
     return {
         secret,
-        quote(secret, safe=""),
-        quote_plus(secret),
+        quote(secret, safe="", errors="replace"),
+        quote_plus(secret, errors="replace"),
         json.dumps(secret)[1:-1],
         json.dumps(secret, ensure_ascii=False)[1:-1],
         html.escape(secret),

@@ -40,6 +40,11 @@ def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
         ("fs.s3a.secret.key=s3cr3t", "fs.s3a.secret.key=***"),
         ("fs.s3a.access.key -> x access_key=s3cr3t", "fs.s3a.access.key -> x access_key=***"),
         ("--token=s3cr3t", "--token=***"),
+        ("redis://:s3cr3t@cache:6379/0", "redis://***@cache:6379/0"),
+        ("mongodb://me:s3@cr3t@db/x and me@example", "mongodb://***@db/x and me@example"),
+        ("(password=s3(cr)3t, user=me)", "(password=***, user=me)"),
+        ("password=s3,cr3t user=me", "password=*** user=me"),
+        ("db.pwd=s3cr3t pass: s3cr3t", "db.pwd=*** pass: ***"),
         ("-----BEGIN RSA PRIVATE KEY-----\ns3cr3t\n-----END RSA PRIVATE KEY-----", "***"),
     ],
 )  # fmt: skip
@@ -54,6 +59,8 @@ def test_what_a_text_calls_a_secret_is_hidden(text: str, shown: str) -> None:
         "12 tokens=5 in tokenize: fast",
         "the token has 5 characters. Take 12 or more",
         "http://127.0.0.1:8080/metrics",
+        "http://127.0.0.1:8080/ and me@example",
+        "bypass=1 in passes: 3",
         "operator 'secret_santa' failed on the row",
         "basic statistics of 10,000,000 rows",
     ],
@@ -81,6 +88,22 @@ def test_secrets_are_found_in_options_by_their_names() -> None:
     told = redacted(f"{jaas} | hidden one | hidden-two | topic t")
     assert "hidden" not in told
     assert told.endswith("topic t")
+
+
+def test_names_of_options_that_end_as_one() -> None:
+    keep_secrets_of({"dbPass": "hidden one", "db.pwd": "hidden two", "env.PWD": "/home", "a": "x"})
+    told = redacted("hidden one, hidden two, /home")
+    assert told == "***, ***, /home"
+
+
+def test_a_value_in_a_list_of_settings_is_known_by_itself_too() -> None:
+    keep_secrets_of({"extra": "password=hidden,one,user=me", "address": "redis://:hidden-two@h"})
+    assert "hidden" not in redacted("password=hidden,one,user=me | hidden | hidden-two")
+
+
+def test_what_is_no_text_is_hidden_as_it_is_written() -> None:
+    keep_secret(271828, None, b"")
+    assert redacted("PIN 271828") == "PIN ***"
 
 
 def test_an_error_never_holds_one() -> None:
