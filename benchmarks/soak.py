@@ -9,7 +9,7 @@ measured. Needs a JDK, for jcmd and jstat.
     python benchmarks/soak.py --minutes 10 --out out/soak
     python benchmarks/soak.py --draw out/soak          # the curves of a run, also of one under way
 
-The exit code is 1 when something grew, or a sink does not hold what it should.
+The exit code is 1 when something grew or was hardly seen, or a sink does not hold what it should.
 """
 
 from __future__ import annotations

@@ -12,6 +12,8 @@ from soak_slopes import after_warm_up, trend
 # The share of a process's life, and of the run, in which things may still grow.
 WARM_UP_SHARE = 1 / 3
 MOST_GROWTH_SHARE = 0.10
+# Nothing is said of memory by a process that lived for less of the run.
+LEAST_LIFE_SHARE = 0.3
 # What the journal promises to keep at most.
 MOST_JOURNAL_FILES = 32
 PROCESSES = {
@@ -20,6 +22,7 @@ PROCESSES = {
     "executor": "executor, JVM",
     "worker": "Python worker",
 }
+HEAPS = ("driver_jvm", "executor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +43,7 @@ def findings(record: Record) -> list[Finding]:
     """Judge a record: what grew, what ended unasked, and whether every kind of fault came."""
     found = []
     for kind, words in PROCESSES.items():
-        life = record.longest_life(kind)
-        if life is not None:
-            found.append(_grown(f"{words}: resident MB", *record.lives(kind)[life]))
-            heaps = [each for each in record.heaps if (each.pid, each.since) == life]
-            if heaps:
-                at, heap_mb = [each.at for each in heaps], [each.heap_mb for each in heaps]
-                found.append(_grown(f"{words}: heap after a collection, MB", at, heap_mb))
+        found += _memory(record, kind, words)
     at = [each.at for each in record.files]
     found.append(_grown("checkpoint: files", at, [each.files for each in record.files]))
     found.append(_grown("checkpoint: MB", at, [each.bytes / 1e6 for each in record.files]))
@@ -59,12 +56,34 @@ def findings(record: Record) -> list[Finding]:
     return [*found, *_counted(record)]
 
 
+def _memory(record: Record, kind: str, words: str) -> list[Finding]:
+    """Judge the process of a kind that lived longest; a kind that was hardly seen is bad."""
+    life = record.longest_life(kind)
+    if life is None:
+        return [_unseen(f"{words}: resident MB", "never seen")]
+    at, resident = record.lives(kind)[life]
+    lived, run = at[-1] - at[0], record.memory[-1].at - record.memory[0].at
+    if lived < LEAST_LIFE_SHARE * run:
+        return [_unseen(f"{words}: resident MB", f"lived {lived:.0f} s at most")]
+    found = [_grown(f"{words}: resident MB", at, resident)]
+    if kind in HEAPS:
+        heaps = [each for each in record.heaps if (each.pid, each.since) == life]
+        at, heap_mb = [each.at for each in heaps], [each.heap_mb for each in heaps]
+        found.append(_grown(f"{words}: heap after a collection, MB", at, heap_mb))
+    return found
+
+
+def _unseen(what: str, verdict: str) -> Finding:
+    return Finding(what, 0.0, 0.0, 0.0, 0.0, 0.0, verdict, is_good=False)
+
+
 def _grown(what: str, at: list[float], values: list[float]) -> Finding:
     seen = trend(*after_warm_up(at, values, WARM_UP_SHARE))
     verdict = seen.verdict(MOST_GROWTH_SHARE)
     grown = (seen.growth, seen.low, seen.high)
     percent = [100 * each / seen.level if seen.level else 0.0 for each in grown]
-    return Finding(what, seen.level, *percent, seen.seconds / 60, verdict, verdict != "grows")
+    is_good = verdict in ("flat", "unclear")
+    return Finding(what, seen.level, *percent, seen.seconds / 60, verdict, is_good)
 
 
 def _counted(record: Record) -> list[Finding]:

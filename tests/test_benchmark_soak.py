@@ -79,12 +79,22 @@ def record_of(grown: str = "") -> Record:
         at = 60.0 * minute
         more = {name: (minute if name == grown else 0) for name in ("rss", "heap", "files", "slow")}
         driver = Seen("driver_jvm", 1, 0.0, 900.0 + 5 * more["rss"])
-        record.take(Memory(at, (driver, Seen("worker", 100 + minute, at, 80.0))))
+        others = [Seen(kind, 9, 0.0, 80.0) for kind in ("driver_python", "executor", "worker")]
+        record.take(Memory(at, (driver, *others, Seen("worker", 100 + minute, at, 80.0))))
         record.take(Heap(at, "driver_jvm", 1, 0.0, 100.0 + more["heap"]))
+        record.take(Heap(at, "executor", 9, 0.0, 60.0))
         record.take(Files(at, 300 + 3 * more["files"], 1_000_000, 4, 5_000))
         record.take(Batch(at, minute, 2.0 + 0.1 * more["slow"], 100, 0, 2))
     for kind in KINDS:
         record.take(Done(10.0, kind, "as asked"))
+    return record
+
+
+def without(record: Record, kind: str) -> Record:
+    """Take the processes of a kind out of a record."""
+    for n, sample in enumerate(record.memory):
+        others = tuple(each for each in sample.processes if each.kind != kind)
+        record.memory[n] = Memory(sample.at, others)
     return record
 
 
@@ -105,7 +115,7 @@ class TestJudging:
         assert [each.what for each in findings(record_of(grown)) if not each.is_good] == [what]
 
     def test_the_process_that_lived_longest_is_judged(self) -> None:
-        record = record_of()
+        record = without(record_of(), "executor")
         for minute in range(40, 100):
             record.take(Memory(60.0 * minute, (Seen("executor", 7, 1.0, 500.0),)))
         for minute in range(50):
@@ -113,6 +123,26 @@ class TestJudging:
         found = {each.what: each for each in findings(record)}
         assert found["executor, JVM: resident MB"].verdict == "flat"
         assert found["executor, JVM: resident MB"].level == 500.0
+
+    @pytest.mark.parametrize("kind", ["driver_jvm", "driver_python", "executor", "worker"])
+    def test_a_kind_of_process_that_nobody_saw_is_bad(self, kind: str) -> None:
+        bad = [each for each in findings(without(record_of(), kind)) if not each.is_good]
+        assert [each.verdict for each in bad] == ["never seen"]
+
+    def test_lives_too_short_to_tell_are_bad(self) -> None:
+        record = without(record_of(), "worker")
+        for minute in range(75):
+            of_29_minutes = Seen("worker", minute // 30, 0.0, 80.0 + 30 * (minute % 30))
+            record.take(Memory(60.0 * minute, (of_29_minutes,)))
+        record.memory.sort(key=lambda each: each.at)
+        bad = {each.what: each.verdict for each in findings(record) if not each.is_good}
+        assert bad == {"Python worker: resident MB": "lived 1740 s at most"}
+
+    def test_a_heap_that_nobody_looked_at_is_bad(self) -> None:
+        record = record_of()
+        record.heaps = [each for each in record.heaps if each.kind != "executor"]
+        bad = {each.what: each.verdict for each in findings(record) if not each.is_good}
+        assert bad == {"executor, JVM: heap after a collection, MB": "too short"}
 
     def test_a_driver_that_ended_unasked_is_bad(self) -> None:
         record = record_of()
