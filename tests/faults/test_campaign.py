@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from campaign.damage import KINDS, kind_of, spoil
+from campaign.damage import DAMAGES, KINDS, kind_of, spoil
 from campaign.outcomes import Outcome, as_table, counts, unclear
 from campaign.plan import Campaign
 from campaign.stream_faults import INJECTIONS
@@ -26,6 +26,7 @@ def test_no_fault_makes_a_row_wrong_or_missing_in_silence(
     assert wrong == []
     seen = {each.kind for each in outcomes}
     assert seen == {*KINDS, *INJECTIONS}
+    assert {each.fault.split()[0] for each in outcomes if each.kind in KINDS} == set(DAMAGES)
     assert len(outcomes) >= FAULTS
 
 

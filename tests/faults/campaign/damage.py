@@ -55,7 +55,7 @@ def kind_of(path: str) -> str | None:
 
 
 def files_of(checkpoint: Path) -> list[str]:
-    """Return the paths of all files in a checkpoint."""
+    """Return the paths of all files in a checkpoint, or in another directory."""
     files = (path for path in checkpoint.rglob("*") if path.is_file())
     return sorted(str(path.relative_to(checkpoint)) for path in files)
 
@@ -160,9 +160,10 @@ class Bases:
     def _way_out(self, copy: Job, base: Base) -> str:
         """Say what is wrong after the file was put back from a copy, as the message asks for.
 
-        Where all is as it was before, so are the results; else the query has to show it.
+        Where all is as it was before, in the sinks too, so are the results; else the query has to
+        show it.
         """
-        if _contents(copy.checkpoint_path) == _contents(self.where / base / "checkpoint"):
+        if _contents(copy.where) == _contents(self.where / base):
             return ""
         error = stop_of(copy.start)
         if error is not None:
@@ -177,9 +178,9 @@ def _logged(file: str) -> str:
     return str(path.with_name(path.name.removeprefix(".").removesuffix(".crc")))
 
 
-def _contents(checkpoint: Path) -> dict[str, bytes]:
-    paths = [path for path in files_of(checkpoint) if not _AFTER_THE_START.search(path)]
-    return {path: (checkpoint / path).read_bytes() for path in paths}
+def _contents(where: Path) -> dict[str, bytes]:
+    paths = [path for path in files_of(where) if not _AFTER_THE_START.search(path)]
+    return {path: (where / path).read_bytes() for path in paths}
 
 
 def _finish(job: Job) -> None:

@@ -76,9 +76,17 @@ class Campaign:
 
 
 def _damages(job: Job, count: int, dice: random.Random) -> Iterator[list[Outcome]]:
-    """Damage files: every kind in every way in turn, in checkpoints of both kinds."""
+    """Damage files: every kind in every way in turn, in checkpoints of both kinds.
+
+    Ways turn with the kinds, so that a small campaign has all of both.
+    """
     bases = Bases.made(job)
-    turns = [(kind, damage) for damage in DAMAGES for kind in KINDS]
+    ways = len(DAMAGES)
+    turns = [
+        (kind, DAMAGES[(number + shift) % ways])
+        for shift in range(ways)
+        for number, kind in enumerate(KINDS)
+    ]
     for number in range(count):
         kind, damage = turns[number % len(turns)]
         base = dice.choice(("stopped", "broken off"))
