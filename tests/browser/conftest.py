@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,18 +13,12 @@ from pyspark.sql import SparkSession
 from browser.job import Made, run_job
 from browser.looking import Look
 from dashboard.processes import Running, dashboard
+from lacking import lacking
 
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking",
          "--disable-component-update", "--disable-sync", "--no-first-run"]  # fmt: skip
 TOKEN = "a-token-of-some-length"
-
-
-def _cannot(why: str) -> None:
-    """On a build machine these tests are to run; elsewhere it is enough to say why they can't."""
-    if os.environ.get("CI", "").lower() in ("1", "true"):
-        pytest.fail(why)
-    pytest.skip(why)
 
 
 @pytest.fixture(scope="session")
@@ -34,10 +27,10 @@ def chromium() -> Iterator[Any]:
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        _cannot("Playwright is missing: pip install 'penstock[browser-tests]'")
+        lacking("Playwright is missing: pip install 'penstock[browser-tests]'")
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
     if found is None:
-        _cannot("there is no Chromium: apt-get install chromium")
+        lacking("there is no Chromium: apt-get install chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=QUIET)
         yield browser

