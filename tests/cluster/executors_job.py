@@ -29,6 +29,7 @@ def main(master: str, where: str) -> None:
     told: dict[str, Any] = {}
     until(lambda: len(executors(spark)) == 4)  # a standalone cluster begins with all it has
     told["missing"] = ask_for_too_many(spark)
+    told["too_few"] = run_with_too_few(spark, where)
     told["busy"] = ask_for_fewer_while_busy(spark, where)
     told["elastic"] = come_and_go(spark)
     told["killed"] = kill_one_in_a_batch(spark, where)
@@ -54,6 +55,35 @@ def ask_for_too_many(spark: SparkSession) -> dict[str, Any]:
     slots.detach()
     faults = [f"{each.what}: {each.detail}" for each in said if isinstance(each, journal.FaultSeen)]
     return {"faults": faults, "available": available, "counts": counts and asdict(counts)}
+
+
+def run_with_too_few(spark: SparkSession, where: str) -> dict[str, Any]:
+    """Run a query that wants more executors than the cluster has room for."""
+    df = ps.sources.generate(
+        ps.sources.Steady(60), duration_seconds=4, origin="2026-01-01T00:00:00Z", spark=spark
+    )
+    sink = ps.sinks.parquet(f"{where}/few")
+    query = ps.run(
+        ps.Stream.read(df).select("id").to(sink),
+        checkpoint=f"{where}/few-checkpoint",
+        trigger="500 milliseconds",
+        policy=ps.Static(6),
+        slots=ps.ExecutorSlots(min=6, max=6, patience_seconds=1),
+    )
+    until(lambda: rows_committed(query) == 240)
+    until(lambda: "executors missing" in faults(query))
+    query.stop()
+    bodies = [event.body for event in journal.read(query.journal_dir)]
+    done = [each.observation for each in bodies if isinstance(each, journal.BatchFinished)]
+    return {
+        "slots": sorted({each.slots_in_use for each in done}),
+        "rows": spark.read.parquet(f"{where}/few").distinct().count(),
+    }
+
+
+def faults(query: ps.Query) -> list[str]:
+    bodies = [event.body for event in journal.read(query.journal_dir)]
+    return [each.what for each in bodies if isinstance(each, journal.FaultSeen)]
 
 
 def ask_for_fewer_while_busy(spark: SparkSession, where: str) -> dict[str, Any]:
@@ -169,11 +199,10 @@ def kill_one_in_a_batch(spark: SparkSession, where: str) -> dict[str, Any]:
     until(lambda: rows_committed(query) == 2_400)
     query.stop()
     written = spark.read.parquet(f"{where}/out")
-    bodies = [event.body for event in journal.read(query.journal_dir)]
     return {
         "fell_to": min(fell),
         "came_back_to": back[-1],
-        "faults": [each.what for each in bodies if isinstance(each, journal.FaultSeen)],
+        "faults": faults(query),
         "rows": written.count(),
         "ids": written.selectExpr("min(id)", "max(id)", "count(DISTINCT id)").first()[:],
         "threads": ours(),

@@ -70,6 +70,11 @@ def test_more_than_the_cluster_has_is_reported_and_not_raised(told: dict[str, An
     assert missing["counts"] == {"planned": 6, "requested": 6, "observed": 4, "warm": 4}
 
 
+def test_a_query_goes_on_with_the_executors_that_there_are(told: dict[str, Any]) -> None:
+    assert told["too_few"]["rows"] == 240
+    assert told["too_few"]["slots"][-1] == 4
+
+
 def test_an_executor_killed_in_a_batch_loses_nothing_and_is_replaced(told: dict[str, Any]) -> None:
     killed = told["killed"]
     assert killed["rows"] == 2_400
