@@ -98,7 +98,8 @@ def run(
         The address they are served on: ``"127.0.0.1"``, for this machine only, unless given.
     dashboard
         True starts a dashboard for this query, in a process of its own that ends with this one;
-        ``query.dashboard_address`` says where. A number is the port it listens on.
+        its address is written to standard error, and is ``query.dashboard_address``. A number is
+        the port it listens on.
     unused
         ``"ignore"`` leaves out branches that lead to no sink, or to one that no run was given,
         instead of refusing them.

@@ -94,7 +94,9 @@ def test_json_tells_the_address(journal: Path) -> None:
         process.communicate(timeout=30)
 
 
-def test_a_query_on_spark_shows_itself(generated: Callable[[], DataFrame], tmp_path: Path) -> None:
+def test_a_query_on_spark_shows_itself(
+    generated: Callable[[], DataFrame], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     others = dashboards_of_this_process()  # of queries in other tests: they live as long as it
     query = ps.run(
         ps.Stream.read(generated(), name="numbers").to(ps.sinks.memory(), name="kept"),
@@ -105,6 +107,7 @@ def test_a_query_on_spark_shows_itself(generated: Callable[[], DataFrame], tmp_p
     try:
         address = query.dashboard_address
         assert address is not None
+        assert f"Dashboard: {address}\n" in capsys.readouterr().err
         (child,) = dashboards_of_this_process() - others
         wait_until(lambda: "40 rows" in shown(address), "the query's page with its rows")
         assert get(address)[0] == 200

@@ -15,6 +15,7 @@ from penstock.cli.quiet_spark import quiet_spark
 from penstock.cli.run_job import decisions_as_dicts, placements_as_dicts
 from penstock.cli.run_record import RunRecord
 from penstock.cli.watching import watch
+from penstock.dashboard.beside import addresses_told
 from penstock.elasticity.decision import Decision
 from penstock.elasticity.rails.rail import in_slots
 from penstock.journal.events import DecisionMade
@@ -82,9 +83,8 @@ def run_demo(
                 quiet_spark("penstock-demo", master, settings, log=out / "spark.log")
             )
         say(f"Playing {rows:,} rows in {load.seconds} seconds, with three bursts.")
-        query = demo.start(spark, load, out, dashboard=dashboard)
-        if query.dashboard_address is not None:
-            say(f"Dashboard: {query.dashboard_address} while it runs.")
+        with addresses_told(lambda address: say(f"Dashboard: {address} while it runs.")):
+            query = demo.start(spark, load, out, dashboard=dashboard)
         started = clock()
         is_enough = Enough(rows, load.seconds + PATIENCE_SECONDS, clock)
         outputs = {output.name: output.sink.path for output in query.topology.outputs}

@@ -19,6 +19,7 @@ from penstock.cli.quiet_spark import quiet_spark
 from penstock.cli.remaining import OfAvailable
 from penstock.cli.run_record import RunRecord
 from penstock.cli.watching import watch
+from penstock.dashboard.beside import addresses_told
 from penstock.errors import ConfigurationError
 from penstock.topology.components import Components
 from penstock.topology.explain import Format, explain
@@ -116,18 +117,19 @@ def run_job(
 
             if left is not None:
                 left.before_start(log.parent if log else None)
-            query = run(
-                *job.build(spark),
-                checkpoint=checkpoint,
-                trigger=trigger,
-                available_now=available_now,
-                placement=getattr(catalogue, PLACEMENTS[placement])(),
-                policy=policy,
-                slots=slots,
-                name=title,
-                journal=journal,
-                **views.arguments(),
-            )
+            with addresses_told(lambda _: None):  # the display says it, with that of metrics
+                query = run(
+                    *job.build(spark),
+                    checkpoint=checkpoint,
+                    trigger=trigger,
+                    available_now=available_now,
+                    placement=getattr(catalogue, PLACEMENTS[placement])(),
+                    policy=policy,
+                    slots=slots,
+                    name=title,
+                    journal=journal,
+                    **views.arguments(),
+                )
             if left is not None:
                 frames = [source.data for source in query.topology.sources]
                 left.started(partial(files_there, frames))

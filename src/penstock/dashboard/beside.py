@@ -8,7 +8,8 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 
 from penstock.dashboard.listening import DEFAULT_PORT, LOCALHOST, Address, listening_on
 from penstock.errors import ConfigurationError
@@ -16,6 +17,23 @@ from penstock.secrets import logger
 
 _END_WITHIN_SECONDS = 5.0
 _log = logger("penstock.dashboard")
+
+
+def _to_stderr(address: str) -> None:
+    sys.stderr.write(f"Dashboard: {address}\n")
+
+
+_tell: ContextVar[Callable[[str], object]] = ContextVar("tell", default=_to_stderr)
+
+
+@contextlib.contextmanager
+def addresses_told(tell: Callable[[str], object]) -> Iterator[None]:
+    """Have the address of a dashboard that starts told in this way, and not on standard error."""
+    before = _tell.set(tell)
+    try:
+        yield
+    finally:
+        _tell.reset(before)
 
 
 class DashboardBeside:
@@ -31,11 +49,12 @@ class DashboardBeside:
         return str(Address.of(self._listening))
 
     def start(self, journal: str) -> None:
-        """Start the process; a dashboard that can't start is logged, and costs the query nothing.
+        """Start the process and tell its address.
 
-        It lives as long as this process: also after the query, so that its end can be looked at.
+        A dashboard that can't start is logged, and costs the query nothing. It lives as long as this
+        process: also after the query, so that its end can be looked at.
         """
-        place = self._listening.fileno()
+        place, address = self._listening.fileno(), self.address
         command = [sys.executable, "-m", "penstock", "dashboard", journal, "--quiet", "--wait"]
         command += ["--listening", str(place), "--parent", str(os.getpid())]
         try:
@@ -55,6 +74,7 @@ class DashboardBeside:
         finally:
             self._listening.close()
         atexit.register(self.end)
+        _tell.get()(address)
 
     def end(self) -> None:
         """End the process."""
