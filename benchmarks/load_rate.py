@@ -104,6 +104,9 @@ def try_rate(spark: SparkSession, rate: float, seconds: int) -> Trial:
     try:
         time.sleep(seconds)
         query.stop()
+        failure = query.exception()
+        if failure is not None:  # what ended before its rows came has held no rate
+            raise failure
         bodies = [event.body for event in read(query.journal_dir)]
     finally:
         query.stop()
