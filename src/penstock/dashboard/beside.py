@@ -51,8 +51,8 @@ class DashboardBeside:
     def start(self, journal: str) -> None:
         """Start the process and tell its address.
 
-        A dashboard that can't start is logged, and costs the query nothing. It lives as long as this
-        process: also after the query, so that its end can be looked at.
+        A dashboard that can't start is logged, and costs the query nothing. It lives as long as
+        this process: also after the query, so that its end can be looked at.
         """
         place, address = self._listening.fileno(), self.address
         command = [sys.executable, "-m", "penstock", "dashboard", journal, "--quiet", "--wait"]
