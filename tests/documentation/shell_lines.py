@@ -7,7 +7,7 @@ import re
 import shlex
 import subprocess
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +30,7 @@ def check_shell(block: Block) -> None:
     )
     if syntax.returncode:
         raise WrongLine(f"{block.where}: {syntax.stderr.strip()}")
-    for line in block.text.replace("\\\n", " ").splitlines():
-        words = shlex.split(line, comments=True)
-        while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
-            words = words[1:]
-        if not words:
-            continue
+    for line, words in _lines(block):
         checker = CHECKERS.get(Path(words[0]).name)
         if checker is None:
             raise WrongLine(f"{block.where}: nothing checks lines that start with '{words[0]}'")
@@ -45,6 +40,24 @@ def check_shell(block: Block) -> None:
         except Exception as error:
             said = getattr(error, "message", None) or error
             raise WrongLine(f"{block.where}: {line.strip()}: {said}") from error
+
+
+def commands_of(block: Block, program: str) -> Iterator[list[str]]:
+    """Give what a shell block has a program do."""
+    if block.language == "sh":
+        for _, words in _lines(block):
+            if words[0] == program:
+                yield _before_redirection(words[1:])
+
+
+def _lines(block: Block) -> Iterator[tuple[str, list[str]]]:
+    """Give each line with its words, without comments and what is set for it alone."""
+    for line in block.text.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
+            words = words[1:]
+        if words:
+            yield line, words
 
 
 def _before_redirection(words: list[str]) -> list[str]:
