@@ -86,6 +86,7 @@ def test_mistakes_are_one_sentence(journal: Path, tmp_path: Path) -> None:
     for arguments, said in (
         ((tmp_path / "no",), "there is nothing at"),
         ((tmp_path,), "is empty so far"),
+        ((journal, "--since", "2030-01-01"), "tells nothing of the time asked for"),
         ((journal, "--since", "noon"), "--since 'noon' is no time"),
         ((journal, "--since", "2026-11-18", "--until", "2026-11-17"), "is not before --until"),
         ((journal, "--html", tmp_path / "no" / "run.html"), "can't be written"),

@@ -168,7 +168,21 @@ def test_a_time_can_be_left_out(tmp_path: Path) -> None:
 
 def test_of_a_time_in_which_nothing_happened_there_is_no_story(tmp_path: Path) -> None:
     journal = write(tmp_path / "journal", whole_run())
-    assert told(journal, since_seconds=NOON + 9_000).stories == ()
+    with (journal / "journal-00000001.jsonl").open("a") as file:
+        file.write(f"{NASTY}\n")  # of no known time, and so of any
+    for limits in ({"since_seconds": NOON + 9_000}, {"until_seconds": NOON - 9_000}):
+        report = told(journal, **limits)
+        assert report.stories == ()
+        (why,) = report.problems.values()
+        assert "tells nothing of the time asked for: its events are from 17 November 2026, " in why
+        assert "12:00:00" in why
+        assert "12:10:01" in why
+
+
+def test_of_a_query_that_had_only_begun_the_time_is_told_too(tmp_path: Path) -> None:
+    journal = write(tmp_path / "journal", whole_run()[:2])
+    report = told(journal, since_seconds=NOON + 9_000)
+    assert "nothing of the time asked for" in report.problems[str(journal)]
 
 
 def test_a_restart_counts_also_where_the_start_is_left_out(tmp_path: Path) -> None:
@@ -306,6 +320,10 @@ class TestJournalsWithoutAStory:
     def test_corrupt(self, tmp_path: Path) -> None:
         (tmp_path / "journal-00000001.jsonl").write_text("nonsense\n" * 3)
         assert "holds 3 lines that are no events" in told(tmp_path).problems[str(tmp_path)]
+
+    def test_one_corrupt_line(self, tmp_path: Path) -> None:
+        (tmp_path / "journal-00000001.jsonl").write_text("nonsense\n")
+        assert "holds 1 line that is no event" in told(tmp_path).problems[str(tmp_path)]
 
     def test_nothing_there(self, tmp_path: Path) -> None:
         assert "there is nothing at" in told(tmp_path / "no").problems[str(tmp_path / "no")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_format
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, tzinfo
 from math import inf
 from pathlib import Path
@@ -95,7 +95,7 @@ def report(
     histories = _read(journals, began, ended, quiet or json)
     told = report_of(histories, zone)
     if not told.stories:
-        raise ConfigurationError(_nothing(told.problems, since is not None or until is not None))
+        raise ConfigurationError(_nothing(told.problems))
     if html is not None:
         command = shlex.join(_command(journals, html, since, until))
         _write(html, page(told, zone, command, time.time()))
@@ -147,11 +147,8 @@ def _moment(option: str, text: str | None, zone: tzinfo, otherwise: float) -> fl
     return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp()
 
 
-def _nothing(problems: Any, is_limited: bool) -> str:
-    why = next(iter(problems.values()), "no journal tells of a query")
-    if is_limited:
-        return f"{why.rstrip('.')}. Nothing is told of that time: leave out --since and --until."
-    return str(why)
+def _nothing(problems: Mapping[str, str]) -> str:
+    return next(iter(problems.values()), "no journal tells of a query")
 
 
 def _command(

@@ -38,7 +38,7 @@ class JournalHistory:
     draw anew.
     With ``newest_segments`` it begins so many files before the end, for a first look at a long one.
     What happened before ``since_seconds`` or after ``until_seconds`` is left out, but for what the
-    query is: its start and its topology.
+    query is: its start and its topology. ``left_out`` says from when until when there was any.
     """
 
     def __init__(
@@ -116,6 +116,7 @@ class JournalHistory:
         self._handlers: dict[str, dict[type, Any]] = {"": handlers_of(self._queries[""])}
         self._begun_anew = 0
         self._refused: str | None = None
+        self.left_out: tuple[float, float] | None = None
         self._bytes_read = 0
         self._bytes = 1
 
@@ -179,9 +180,12 @@ class JournalHistory:
 
     def _is_wanted(self, at_seconds: float, body: Any) -> bool:
         # What has no known time, as a corrupt line, is of any time.
-        if at_seconds < self._since:
-            return isinstance(body, QueryStarted | TopologyPlanned)
-        return not at_seconds > self._until
+        is_before = at_seconds < self._since
+        if not is_before and not at_seconds > self._until:
+            return True
+        first, last = self.left_out or (at_seconds, at_seconds)
+        self.left_out = min(first, at_seconds), max(last, at_seconds)
+        return is_before and isinstance(body, QueryStarted | TopologyPlanned)
 
     def _dispatch(self, at_seconds: float, body: Any) -> None:
         name = self._name_of(body)
