@@ -57,7 +57,7 @@ def test_the_headline_says_how_it_went(story: Story) -> None:
         # 540 batches of 2 slots and 60 of 4, of 8 there could be, each for a second.
         "It used 2.2 slots on average, 0.367 slot-hours, and saved 0.967: 72 % of what all slots "
         "all the time would have taken.",
-        "7 rows came late and 600 rows failed and were set aside.",
+        "7 rows came late, and 600 rows failed and were set aside.",
         "It never began again, and 1 fault was seen.",
         "It ended as asked: stopped by its user.",
     )
@@ -72,6 +72,18 @@ def test_a_row_late_for_two_operators_is_said_to_count_for_each(tmp_path: Path) 
         journal = write(tmp_path / str(len(found)) / "journal", [*whole_run()[:1], *found])
         (story,) = told(journal).stories
         assert words in story.headline
+
+
+def test_what_was_lost_is_parted_where_it_has_words_of_its_own_to_join(tmp_path: Path) -> None:
+    late: list[tuple[float, KnownEvent]] = [
+        (600.0, RowsLate(0, name, 4)) for name in ("sums", "best")
+    ]
+    events = [*whole_run()[:-2], *late]
+    (story,) = told(write(tmp_path / "journal", events)).stories
+    assert (
+        "Rows came late 15 times, counted for each of 3 operators, and 600 rows failed and were "
+        "set aside." in story.headline
+    )
 
 
 def test_the_moments_that_matter_come_in_their_order(story: Story) -> None:

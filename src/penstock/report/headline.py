@@ -86,7 +86,8 @@ def _sentences(query: QueryHistory, found: Summary, zone: tzinfo) -> Iterator[st
     ]
     told = [each for each in lost if each]
     if told:
-        text = " and ".join([", ".join(told[:-1]), told[-1]] if told[:-1] else told)
+        # Each may have an "and" or a comma of its own.
+        text = ", and ".join([", ".join(told[:-1]), told[-1]] if told[:-1] else told)
         yield f"{text[0].upper()}{text[1:]}."
     elif found.batches:
         yield "No row was late, and none failed."
