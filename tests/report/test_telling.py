@@ -86,6 +86,13 @@ def test_what_was_lost_is_parted_where_it_has_words_of_its_own_to_join(tmp_path:
     )
 
 
+def test_one_of_anything_is_not_many(tmp_path: Path) -> None:
+    events = [batch(number, float(number), rows=1, slots=1, used=1) for number in range(1, 4)]
+    (story,) = told(write(tmp_path / "journal", events)).stories
+    assert any(said.startswith("It used 1 slot on average, ") for said in story.headline)
+    assert "Batches used 1 slot;" in chapter(story, "Slots").said
+
+
 def test_the_moments_that_matter_come_in_their_order(story: Story) -> None:
     moments = [(each.at_seconds - NOON, each.kind) for each in story.moments]
     assert moments == [

@@ -70,6 +70,16 @@ def figure(number: float | None, unit: str = "") -> str:
     return f"{text} {unit}".rstrip()
 
 
+def measured(number: float | None, what: str) -> str:
+    """Write a measured number of something.
+
+    >>> measured(1.0, "slot"), measured(2.2, "slot"), measured(1.0, "row per second")
+    ('1 slot', '2.2 slots', '1 row per second')
+    """
+    text, (first, *others) = figure(number), what.split(" ")
+    return " ".join([text, first if text == "1" else f"{first}s", *others])
+
+
 def size(of_bytes: float) -> str:
     """Write how large something is.
 
