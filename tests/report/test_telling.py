@@ -49,8 +49,8 @@ def chapter(story: Story, title: str) -> Chapter:
 def test_the_headline_says_how_it_went(story: Story) -> None:
     assert story.name == "shop"
     assert story.headline == (
-        "It ran from 17 November 2026, 12:00:00 for 10 minutes 1 s and did 78,000 rows in "
-        "600 batches, 130 a second.",
+        "It ran from 17 November 2026, 12:00:00 UTC for 10 minutes 1 s and did 78,000 rows "
+        "in 600 batches, 130 a second.",
         "It fell behind: 10 % of its batches took longer than their trigger of 1 s, the longest "
         "1.5 s.",
         "At most 3,000 rows waited, at 12:04:19; no rows waited at the end.",
@@ -181,7 +181,7 @@ def test_a_time_can_be_left_out(tmp_path: Path) -> None:
     assert found.summary.rows == 5_000
     assert any(each.title == "The topology" for each in found.chapters)
     # The start lies before: it is neither told nor counted.
-    assert found.headline[0].startswith("It ran from 17 November 2026, 12:01:40 for 49.5 s")
+    assert found.headline[0].startswith("It ran from 17 November 2026, 12:01:40 UTC for 49.5 s")
     assert {each.kind for each in found.moments}.isdisjoint({"start", "restart"})
 
 
@@ -194,8 +194,8 @@ def test_of_a_time_in_which_nothing_happened_there_is_no_story(tmp_path: Path) -
         assert report.stories == ()
         (why,) = report.problems.values()
         assert "tells nothing of the time asked for: its events are from 17 November 2026, " in why
-        assert "12:00:00" in why
-        assert "12:10:01" in why
+        assert "12:00:00 UTC to " in why
+        assert "12:10:01 UTC." in why
 
 
 def test_of_a_query_that_had_only_begun_the_time_is_told_too(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import tzinfo
 from itertools import pairwise
 from math import isnan
 
@@ -19,13 +20,14 @@ _MOST_ROWS = 12
 _BARS = 48
 
 
-def as_screen(report: Report) -> Group:
-    """Lay a report out; long tables are cut, as the page has them whole."""
+def as_screen(report: Report, zone: tzinfo) -> Group:
+    """Lay a report out, with times of ``zone``; long tables are cut, as the page has them whole."""
     parts: list[RenderableType] = []
     if len(report.stories) > 1:
         parts += [Text("Side by side", style="bold"), _grid(comparison_of(report.stories))]
     for story in report.stories:
         parts += _story(story)
+    parts.append(Text(f"\nTimes are {zone}.", style="dim"))
     parts += [Text(f"\n{problem}", style="yellow") for problem in report.problems.values()]
     return Group(*parts)
 

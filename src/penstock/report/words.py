@@ -120,13 +120,13 @@ def clock_on_day(at_seconds: float, zone: tzinfo) -> str:
 
 
 def day_and_clock(at_seconds: float, zone: tzinfo) -> str:
-    """Write a moment with its date.
+    """Write a moment with its date and its time zone.
 
     >>> from datetime import UTC
     >>> day_and_clock(3_661.4, UTC)
-    '1 January 1970, 01:01:01'
+    '1 January 1970, 01:01:01 UTC'
     """
     if not isfinite(at_seconds):
         return "an unknown time"
     moment = local(at_seconds, zone)
-    return f"{moment.day} {moment:%B %Y, %H:%M:%S}"
+    return f"{moment.day} {moment:%B %Y, %H:%M:%S %Z}"
