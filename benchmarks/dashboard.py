@@ -66,7 +66,7 @@ def measured(asked: argparse.Namespace) -> dict[str, Any]:
         turns.append(opening(journal, day, asked.follow_minutes))
         found["dashboard"] = middle(turns)
         day.close()
-    return found | judged(found["dashboard"])
+    return found | judged(turns)
 
 
 def arguments() -> argparse.Namespace:
@@ -170,12 +170,11 @@ def middle(turns: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict
     }
 
 
-def judged(moments: Mapping[str, Mapping[str, float]]) -> dict[str, bool]:
-    """Say whether the first page came in time, and whether memory stayed small at every moment."""
-    return {
-        "opens_in_time": moments["first page"]["seconds"] <= LIMIT_SECONDS,
-        "stays_small": all(each["peak_mb"] <= LIMIT_MB for each in moments.values()),
-    }
+def judged(turns: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, bool]:
+    """Say whether the first page mostly came in time, and whether memory always stayed small."""
+    first = statistics.median(turn["first page"]["seconds"] for turn in turns)
+    most = max(each["peak_mb"] for turn in turns for each in turn.values())
+    return {"opens_in_time": first <= LIMIT_SECONDS, "stays_small": most <= LIMIT_MB}
 
 
 def follow(day: DayWriter, minutes: float) -> None:

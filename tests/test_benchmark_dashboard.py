@@ -77,9 +77,10 @@ def moments(first_page_seconds: float = 2.0, peak_mb: float = 200.0) -> dict[str
 
 
 def test_a_first_page_within_three_seconds_and_500_mb_is_well(benchmark: ModuleType) -> None:
-    assert benchmark.judged(moments()) == {"opens_in_time": True, "stays_small": True}
-    assert not benchmark.judged(moments(first_page_seconds=3.1))["opens_in_time"]
-    assert not benchmark.judged(moments(peak_mb=501.0))["stays_small"]
+    well, slow, large = moments(), moments(first_page_seconds=3.1), moments(peak_mb=501.0)
+    assert benchmark.judged([well, slow, well]) == {"opens_in_time": True, "stays_small": True}
+    assert not benchmark.judged([slow, slow, well])["opens_in_time"]
+    assert not benchmark.judged([well, large, well])["stays_small"]
 
 
 @pytest.mark.parametrize(
