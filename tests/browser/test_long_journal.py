@@ -32,7 +32,10 @@ MOST_MEGABYTES = 500
 
 
 def lines() -> Iterator[str]:
-    """Write two batches as real events, and the rest in their likeness, for time's sake."""
+    """Write two batches as real events, and the rest in their likeness, for time's sake.
+
+    Times have as many digits as measured ones, which is what the reader must be quick with.
+    """
     before = ["", *NAMES]
     operators = tuple(
         PlannedOperator(name, "map" if n else "source", name, (before[n],) if n else ())
@@ -42,12 +45,21 @@ def lines() -> Iterator[str]:
     yield to_json(Event(2, BEGAN, TopologyPlanned(0, operators)))
     seen = tuple(
         OperatorObservation(
-            name, 12_345, 12_340, 0.5, 4, 0.2, 0.1, inputs=(before[n],) if n else ()
+            name,
+            12_345,
+            12_340,
+            0.50169153866666666,
+            4,
+            0.20318873094883071,
+            0.10765207077218265,
+            inputs=(before[n],) if n else (),
         )
         for n, name in enumerate(NAMES)
     )
     source = (SourceObservation("events", 12_345, 10),)
-    observed = Observation(7_777_777, 8_888_888.5, 0.5, 1.0, 4, seen, source, 2, 3, 8)
+    observed = Observation(
+        7_777_777, 8_888_888.5, 0.92182445723937892, 1.0, 4, seen, source, 2, 3, 8
+    )
     batch = to_json(Event(6_666_666, 9_999_999.5, BatchFinished(observed, 5_555_555.5)))
     decided = DecisionMade(7_777_777, Decision(3, "two slots were too few", demand_slots=2.5))
     decision = to_json(Event(6_666_666, 9_999_999.5, decided))

@@ -28,12 +28,13 @@ from penstock.dashboard.pages import (
     topology,
     windows,
 )
-from penstock.dashboard.sections import Shown
+from penstock.dashboard.sections import Chart, Shown
 from penstock.dashboard.site import PAGES
 from penstock.elasticity.decision import Decision
 from penstock.elasticity.observation import OperatorObservation
 from penstock.history.journal_history import JournalHistory
 from penstock.journal import events as e
+from penstock.journal.placement_events import KeyGroupsPlaced
 from penstock.journal.topology_events import PlannedOperator, TopologyPlanned
 from penstock.journal.window_events import PanesStored, RowsLate, SkylineSeen
 
@@ -57,6 +58,15 @@ def test_now_tells_the_newest_numbers(tmp_path: Path) -> None:
     assert found.tiles["Slots"] == ("2", "– planned, 4 observed, 4 at most")
     assert found.tiles["Saved so far"][1] == "50 % of always using the most"
     assert found.tiles["Done"] == ("500 rows", "5 batches")
+
+
+def test_one_of_anything_is_not_many(tmp_path: Path) -> None:
+    only = [batch(0, rows=1), (BEGAN + 2.0, KeyGroupsPlaced(0, "look_up", (0,) * 16))]
+    shown = shown_of(tmp_path, [*steady(0), *only])
+    assert read_page(now.sections(shown)).tiles["Done"] == ("1 row", "1 batch")
+    (chart,) = (each for each in placement.sections(shown) if each.title == "Key groups of look_up")
+    assert isinstance(chart, Chart)
+    assert chart.about.startswith("16 key groups on 1 task; ")
 
 
 def test_now_draws_rates_and_the_band_of_the_forecast(shown: Shown) -> None:

@@ -225,6 +225,60 @@ class TestWhatCannotBeRead:
         assert query.faults.corrupt_lines == 1
         assert query.batches.last()["batch"] == 2
 
+    def test_a_line_that_fails_to_be_taken_in_costs_no_other(self, tmp_path: Path) -> None:
+        append(tmp_path, batches(range(1, 4)))
+        history = JournalHistory(tmp_path)
+        history.refresh()
+        (query,) = history.queries
+        # Memory that somebody looks at can't grow: this makes every batch fail, and no fault.
+        seen = memoryview(query.batches._cells)
+        append(tmp_path, [*batches(range(4, 7)), (6.0, FaultSeen(6, "lost", "a node"))])
+        history.refresh()
+        assert query.faults.corrupt_lines == 3
+        assert query.faults.newest_corrupt is not None
+        assert (query.faults.newest_corrupt.line, len(query.faults.newest)) == (6, 1)
+        seen.release()
+        append(tmp_path, batches(range(7, 8)))
+        history.refresh()
+        history.close()
+        assert query.batches.column("batch").tolist() == [1.0, 2.0, 3.0, 7.0]
+
+    def test_what_fails_for_no_fault_of_the_journal_is_logged_once(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        append(tmp_path, [(1.0, batch(1, rows=10**400)), *batches(range(2, 5))])
+        history = JournalHistory(tmp_path)
+        with memoryview(history.queries[0].batches._cells):
+            history.refresh()
+        history.close()
+        (told,) = caplog.records
+        assert "line 2 is left out" in told.getMessage()
+        assert "BufferError" in caplog.text
+
+    def test_lines_before_a_file_that_fails_are_taken_in(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        append(tmp_path, batches(range(1, 4)))
+        append(tmp_path, batches(range(4, 6)), segment=2)
+        pread = os.pread
+        broken = os.stat(segment_path(tmp_path, 2)).st_ino
+
+        def fail(file: int, size: int, offset: int) -> bytes:
+            if os.fstat(file).st_ino == broken:
+                raise OSError("the disk is broken")
+            return pread(file, size, offset)
+
+        history = JournalHistory(tmp_path)
+        with monkeypatch.context() as broken_disk:
+            broken_disk.setattr(os, "pread", fail)
+            assert history.refresh()
+        assert history.problem == "the disk is broken"
+        assert history.queries[0].batch_count == 3
+        history.refresh()
+        assert history.problem is None
+        assert history.queries[0].batch_count == 5
+        history.close()
+
     @settings(max_examples=60)
     @given(journals(max_size=12))
     def test_any_journal_has_a_history(self, events: list[Event]) -> None:

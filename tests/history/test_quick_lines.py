@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import fields, is_dataclass
 from math import isnan
 from pathlib import Path
@@ -13,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from journal.strategies import any_float, unknown_events, values
+from penstock.elasticity.observation import Observation, OperatorObservation, SourceObservation
 from penstock.errors import ConfigurationError
+from penstock.history import quick_lines
 from penstock.history.quick_lines import BatchNumbers, quick
 from penstock.journal.events import (
     KINDS,
@@ -28,6 +31,33 @@ from penstock.journal.reader import RawLine
 FILE = Path("journal-00000001.jsonl")
 # Numbers that no Penstock writes, but a journal may hold, are for the exact reader to say.
 BODIES = st.one_of([values(kind, any_float) for kind in KINDS.values()] + [unknown_events()])
+# As measured times are: with as many digits as a float has.
+BATCH = BatchFinished(
+    Observation(
+        7,
+        1_700_000_001.2345678,
+        0.0016915386666666666,
+        1.0,
+        4,
+        (OperatorObservation("score", 9, 8, 0.12542301210811699, 2, 3.5e-05, 1.25e-17, 1),),
+        (SourceObservation("clicks", 9, 3),),
+        2,
+        3,
+        4,
+    ),
+    1_699_999_990.1234567,
+    1_700_000_001.3456789,
+)
+LINE = to_json(Event(7, 1_700_000_001.4567891, BATCH))
+NUMBERS = [found for found in re.finditer(r'("\w+":)([^"{}[\],]+)', LINE) if found[1] != '"v":']
+DIGITS = st.text("0123456789", min_size=1, max_size=25)
+WRITTEN = st.builds(
+    "{}{}{}{}".format,
+    st.sampled_from(["", "-"]),
+    DIGITS,
+    st.just("") | DIGITS.map(".{}".format),
+    st.just("") | st.builds("{}{}".format, st.sampled_from(["e", "E+", "e-"]), st.integers(0, 400)),
+)
 
 
 def raw(text: str | bytes) -> RawLine:
@@ -47,14 +77,17 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+def known(number: float | None) -> float | None:
+    return None if number is None or isnan(number) else number
+
+
 def check_batch(found: BatchNumbers, exact: BatchFinished) -> None:
     seen, told = exact.observation, found.observation
     for name in ("batch_id", "slots", "jobs", "used_slots", "most_slots"):
         assert getattr(told, name) == getattr(seen, name)
+    assert found.watermark_seconds == known(exact.watermark_seconds)
     for name in ("at_seconds", "batch_seconds", "trigger_seconds"):
-        number = getattr(seen, name)
-        unknown = number is None or isnan(number)
-        assert getattr(told, name) == (None if unknown else number)
+        assert getattr(told, name) == known(getattr(seen, name))
     assert [each.name for each in told.operators] == [each.name for each in seen.operators]
     for one, other in zip(told.operators, seen.operators, strict=True):
         for name in type(one).__struct_fields__:
@@ -75,6 +108,48 @@ def test_every_kind_says_what_the_exact_reader_says(at: float, body: Any) -> Non
         assert found.body is None or found.body == exact.body
     else:
         assert same(found.body, exact.body)
+
+
+@pytest.fixture
+def only_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no line go the exact way."""
+
+    def refuse(line: RawLine) -> None:
+        raise AssertionError(f"left to the exact reader: {line.text!r:.200}")
+
+    monkeypatch.setattr(quick_lines, "_exact", refuse)
+
+
+@pytest.mark.usefixtures("only_quick")
+def test_a_batch_with_times_as_they_are_measured_goes_the_quick_way() -> None:
+    line = raw(LINE + "\n")
+    check_batch(quick(line).body, BATCH)
+
+
+@pytest.mark.usefixtures("only_quick")
+@pytest.mark.parametrize("text", ["1.2345678901234567890", "v1.1234567890123456789", "x" * 99])
+def test_digits_in_a_text_are_no_numbers(text: str) -> None:
+    fault = KINDS["FaultSeen"](7, text, "")  # type: ignore[call-arg]
+    assert quick(raw(to_json(Event(7, 1.5, fault)) + "\n")).body == fault
+
+
+@given(st.sampled_from(NUMBERS), WRITTEN)
+def test_a_number_however_written_is_what_the_exact_reader_says(
+    place: re.Match[str], written: str
+) -> None:
+    line = raw(f"{LINE[: place.start(2)]}{written}{LINE[place.end(2) :]}\n")
+    found, exact = quick(line), line.event()
+    assert same(found.at_seconds, exact.at_seconds)
+    if isinstance(exact.body, BatchFinished):
+        check_batch(found.body, exact.body)
+    else:
+        assert found.body == exact.body
+
+
+@pytest.mark.parametrize("before", ["", " ", "\t", "\r", "-", " -"])
+def test_a_whole_number_of_more_than_64_bits_is_refused_however_it_stands(before: str) -> None:
+    line = LINE.replace('"rows_in":9', f'"rows_in":{before}{10**18}0')
+    assert isinstance(quick(raw(line + "\n")).body, CorruptLine)
 
 
 @given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))

@@ -223,7 +223,7 @@ class TestDamaged:
         file = next((checkpoint / "journal").glob("*.jsonl"))
         file.write_text(f"nonsense\n{file.read_text()}")
         assert wrong(checkpoint) == [
-            f"1 lines of the event log in {checkpoint / 'journal'} can't be read"
+            f"1 line of the event log in {checkpoint / 'journal'} can't be read"
         ]
 
     def test_a_batch_that_was_broken_off(self, checkpoint: Path) -> None:

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import ast
+import gc
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import penstock
 from penstock.elasticity.decision import Decision
 from penstock.elasticity.observation import Observation
 from penstock.journal.codec import decode, decoder, encode
@@ -83,3 +87,33 @@ def test_a_value_of_the_wrong_shape_is_named(hint: object, value: object, messag
 def test_a_type_that_could_not_be_read_back_is_refused(hint: object) -> None:
     with pytest.raises(TypeError, match="no way to read back"):
         decoder(hint)
+
+
+class Watched(list[object]):
+    """A list of which somebody who lists all objects sees what is made, half way."""
+
+    def __iter__(self) -> Iterator[object]:
+        for item in super().__iter__():
+            seen = gc.get_objects()
+            yield item
+            del seen
+
+
+def test_a_tuple_that_somebody_else_sees_while_it_is_made_is_made() -> None:
+    assert decode(tuple[int, ...], Watched(range(50))) == tuple(range(50))
+
+
+@pytest.mark.parametrize("part", ["journal", "history"])
+def test_no_tuple_grows_where_a_thread_may_read(part: str) -> None:
+    files = sorted((Path(penstock.__file__).parent / part).glob("*.py"))
+    assert files
+    growing = [
+        f"{file.name}:{call.lineno}"
+        for file in files
+        for call in ast.walk(ast.parse(file.read_text()))
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id == "tuple"
+        and any(isinstance(each, ast.GeneratorExp) for each in call.args)
+    ]
+    assert growing == []

@@ -198,6 +198,16 @@ def test_a_full_disk_is_warned_about_once_and_the_journal_says_what_is_missing(
     assert journal.dropped == 4
 
 
+def test_one_event_that_is_missing_is_told_as_one(tmp_path: Path) -> None:
+    disk = Disk(70)
+    with JournalWriter(tmp_path, ticking(), opener=disk.open) as journal:
+        write_all(journal, range(2))
+        disk.room_bytes = 10_000
+        write_all(journal, range(2, 3))
+    (told,) = [e.body for e in read(tmp_path) if isinstance(e.body, FaultSeen)]
+    assert told.detail.startswith("1 event is missing from the journal here; ")
+
+
 def test_tries_on_a_full_disk_push_out_no_segment_that_has_content(tmp_path: Path) -> None:
     with JournalWriter(tmp_path, segment_bytes=1, max_segments=3) as journal:
         write_all(journal, range(3))

@@ -123,6 +123,8 @@ def test_another_number_of_tasks_moves_groups_at_once() -> None:
     assert decision.reason == (
         "there are 8 tasks instead of 4; 8 of 16 groups move, so that each task has equally many"
     )
+    _, decision = KeyGroups().observe(resized, {}, 1)
+    assert decision.reason == "there is 1 task instead of 8; 14 of 16 groups move to it"
 
 
 def test_resizing_and_balancing_at_once_give_each_group_one_move() -> None:

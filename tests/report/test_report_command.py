@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -81,11 +83,32 @@ def test_a_time_can_be_chosen(journal: Path) -> None:
     assert json.loads(out)["stories"][0]["summary"]["batches"] == 61
 
 
+@pytest.fixture
+def far_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let this machine's clock be that of another part of the world."""
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("far_away")
+def test_times_are_utc_wherever_it_is_told(journal: Path, tmp_path: Path) -> None:
+    code, out, _ = run(journal, "--since=2026-11-17T12:01", "--until=2026-11-17T12:02")
+    assert code == 0
+    assert "It ran from 17 November 2026, 12:00:59 UTC for" in " ".join(out.split())
+    assert "Times are UTC." in out
+    assert run(journal, "--html", tmp_path / "run.html")[0] == 0
+    assert "Times are UTC." in (tmp_path / "run.html").read_text()
+
+
 def test_mistakes_are_one_sentence(journal: Path, tmp_path: Path) -> None:
     (tmp_path / "journal-00000001.jsonl").write_text("")
     for arguments, said in (
         ((tmp_path / "no",), "there is nothing at"),
         ((tmp_path,), "is empty so far"),
+        ((journal, "--since", "2030-01-01"), "tells nothing of the time asked for"),
         ((journal, "--since", "noon"), "--since 'noon' is no time"),
         ((journal, "--since", "2026-11-18", "--until", "2026-11-17"), "is not before --until"),
         ((journal, "--html", tmp_path / "no" / "run.html"), "can't be written"),

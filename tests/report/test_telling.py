@@ -49,15 +49,15 @@ def chapter(story: Story, title: str) -> Chapter:
 def test_the_headline_says_how_it_went(story: Story) -> None:
     assert story.name == "shop"
     assert story.headline == (
-        "It ran from 17 November 2026, 12:00:00 for 10 minutes 1 s and did 78,000 rows in "
-        "600 batches, 130 a second.",
+        "It ran from 17 November 2026, 12:00:00 UTC for 10 minutes 1 s and did 78,000 rows "
+        "in 600 batches, 130 a second.",
         "It fell behind: 10 % of its batches took longer than their trigger of 1 s, the longest "
         "1.5 s.",
         "At most 3,000 rows waited, at 12:04:19; no rows waited at the end.",
         # 540 batches of 2 slots and 60 of 4, of 8 there could be, each for a second.
         "It used 2.2 slots on average, 0.367 slot-hours, and saved 0.967: 72 % of what all slots "
         "all the time would have taken.",
-        "7 rows came late and 600 rows failed and were set aside.",
+        "7 rows came late, and 600 rows failed and were set aside.",
         "It never began again, and 1 fault was seen.",
         "It ended as asked: stopped by its user.",
     )
@@ -72,6 +72,25 @@ def test_a_row_late_for_two_operators_is_said_to_count_for_each(tmp_path: Path) 
         journal = write(tmp_path / str(len(found)) / "journal", [*whole_run()[:1], *found])
         (story,) = told(journal).stories
         assert words in story.headline
+
+
+def test_what_was_lost_is_parted_where_it_has_words_of_its_own_to_join(tmp_path: Path) -> None:
+    late: list[tuple[float, KnownEvent]] = [
+        (600.0, RowsLate(0, name, 4)) for name in ("sums", "best")
+    ]
+    events = [*whole_run()[:-2], *late]
+    (story,) = told(write(tmp_path / "journal", events)).stories
+    assert (
+        "Rows came late 15 times, counted for each of 3 operators, and 600 rows failed and were "
+        "set aside." in story.headline
+    )
+
+
+def test_one_of_anything_is_not_many(tmp_path: Path) -> None:
+    events = [batch(number, float(number), rows=1, slots=1, used=1) for number in range(1, 4)]
+    (story,) = told(write(tmp_path / "journal", events)).stories
+    assert any(said.startswith("It used 1 slot on average, ") for said in story.headline)
+    assert "Batches used 1 slot;" in chapter(story, "Slots").said
 
 
 def test_the_moments_that_matter_come_in_their_order(story: Story) -> None:
@@ -162,13 +181,27 @@ def test_a_time_can_be_left_out(tmp_path: Path) -> None:
     assert found.summary.rows == 5_000
     assert any(each.title == "The topology" for each in found.chapters)
     # The start lies before: it is neither told nor counted.
-    assert found.headline[0].startswith("It ran from 17 November 2026, 12:01:40 for 49.5 s")
+    assert found.headline[0].startswith("It ran from 17 November 2026, 12:01:40 UTC for 49.5 s")
     assert {each.kind for each in found.moments}.isdisjoint({"start", "restart"})
 
 
 def test_of_a_time_in_which_nothing_happened_there_is_no_story(tmp_path: Path) -> None:
     journal = write(tmp_path / "journal", whole_run())
-    assert told(journal, since_seconds=NOON + 9_000).stories == ()
+    with (journal / "journal-00000001.jsonl").open("a") as file:
+        file.write(f"{NASTY}\n")  # of no known time, and so of any
+    for limits in ({"since_seconds": NOON + 9_000}, {"until_seconds": NOON - 9_000}):
+        report = told(journal, **limits)
+        assert report.stories == ()
+        (why,) = report.problems.values()
+        assert "tells nothing of the time asked for: its events are from 17 November 2026, " in why
+        assert "12:00:00 UTC to " in why
+        assert "12:10:01 UTC." in why
+
+
+def test_of_a_query_that_had_only_begun_the_time_is_told_too(tmp_path: Path) -> None:
+    journal = write(tmp_path / "journal", whole_run()[:2])
+    report = told(journal, since_seconds=NOON + 9_000)
+    assert "nothing of the time asked for" in report.problems[str(journal)]
 
 
 def test_a_restart_counts_also_where_the_start_is_left_out(tmp_path: Path) -> None:
@@ -306,6 +339,10 @@ class TestJournalsWithoutAStory:
     def test_corrupt(self, tmp_path: Path) -> None:
         (tmp_path / "journal-00000001.jsonl").write_text("nonsense\n" * 3)
         assert "holds 3 lines that are no events" in told(tmp_path).problems[str(tmp_path)]
+
+    def test_one_corrupt_line(self, tmp_path: Path) -> None:
+        (tmp_path / "journal-00000001.jsonl").write_text("nonsense\n")
+        assert "holds 1 line that is no event" in told(tmp_path).problems[str(tmp_path)]
 
     def test_nothing_there(self, tmp_path: Path) -> None:
         assert "there is nothing at" in told(tmp_path / "no").problems[str(tmp_path / "no")]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json as json_format
 import shlex
 import time
-from collections.abc import Sequence
-from datetime import datetime, tzinfo
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from penstock.history.journal_history import JournalHistory
 
 USUAL_FILE = "report.html"
+# That of the dashboard and of inspect, so that a moment is the same one in all three.
+ZONE = UTC
 _PAGES = (".html", ".htm")
 
 
@@ -68,7 +70,8 @@ def report(
         typer.Option(metavar="[FILE]", help="Write a page in one file; report.html unless said."),
     ] = None,
     since: Annotated[
-        str | None, typer.Option(help="Leave out what was before, such as 2026-11-18T12:00.")
+        str | None,
+        typer.Option(help="Leave out what was before, such as 2026-11-18T12:00, in UTC."),
     ] = None,
     until: Annotated[str | None, typer.Option(help="Leave out what came after.")] = None,
     json: AsJson = False,
@@ -87,23 +90,21 @@ def report(
     from penstock.report.page import page
     from penstock.report.telling import report_of
 
-    zone = datetime.now().astimezone().tzinfo
-    assert zone is not None
-    began, ended = _moment("since", since, zone, -inf), _moment("until", until, zone, inf)
+    began, ended = _moment("since", since, -inf), _moment("until", until, inf)
     if began >= ended:
         raise typer.BadParameter(f"--since {since} is not before --until {until}")
     histories = _read(journals, began, ended, quiet or json)
-    told = report_of(histories, zone)
+    told = report_of(histories, ZONE)
     if not told.stories:
-        raise ConfigurationError(_nothing(told.problems, since is not None or until is not None))
+        raise ConfigurationError(_nothing(told.problems))
     if html is not None:
         command = shlex.join(_command(journals, html, since, until))
-        _write(html, page(told, zone, command, time.time()))
+        _write(html, page(told, ZONE, command, time.time()))
     if json:
         written = {} if html is None else {"html": str(html)}
         say(json_format.dumps(as_dict(told) | written))
     elif html is None:
-        PlainConsole().print(as_screen(told))
+        PlainConsole().print(as_screen(told, ZONE))
     elif not quiet:
         size = html.stat().st_size / 1024
         say(f"Written: {html} ({size:,.0f} KiB). Open it in a browser: {_address(html)}")
@@ -135,7 +136,7 @@ def _read_one(history: JournalHistory, show: Shown, number: int, count: int) -> 
     history.close()
 
 
-def _moment(option: str, text: str | None, zone: tzinfo, otherwise: float) -> float:
+def _moment(option: str, text: str | None, otherwise: float) -> float:
     if text is None:
         return otherwise
     try:
@@ -144,14 +145,11 @@ def _moment(option: str, text: str | None, zone: tzinfo, otherwise: float) -> fl
         raise typer.BadParameter(
             f"--{option} '{text}' is no time. Write it as 2026-11-18T12:00, or 2026-11-18"
         ) from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp()
+    return (moment if moment.tzinfo else moment.replace(tzinfo=ZONE)).timestamp()
 
 
-def _nothing(problems: Any, is_limited: bool) -> str:
-    why = next(iter(problems.values()), "no journal tells of a query")
-    if is_limited:
-        return f"{why.rstrip('.')}. Nothing is told of that time: leave out --since and --until."
-    return str(why)
+def _nothing(problems: Mapping[str, str]) -> str:
+    return next(iter(problems.values()), "no journal tells of a query")
 
 
 def _command(

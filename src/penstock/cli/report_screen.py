@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import tzinfo
 from itertools import pairwise
 from math import isnan
 
@@ -19,13 +20,14 @@ _MOST_ROWS = 12
 _BARS = 48
 
 
-def as_screen(report: Report) -> Group:
-    """Lay a report out; long tables are cut, as the page has them whole."""
+def as_screen(report: Report, zone: tzinfo) -> Group:
+    """Lay a report out, with times of ``zone``; long tables are cut, as the page has them whole."""
     parts: list[RenderableType] = []
     if len(report.stories) > 1:
         parts += [Text("Side by side", style="bold"), _grid(comparison_of(report.stories))]
     for story in report.stories:
         parts += _story(story)
+    parts.append(Text(f"\nTimes are {zone}.", style="dim"))
     parts += [Text(f"\n{problem}", style="yellow") for problem in report.problems.values()]
     return Group(*parts)
 
@@ -55,6 +57,16 @@ def _most(value: float) -> str:
     return f"{value:,.0f}" if value >= 1_000 else f"{value:.4g}"
 
 
+def _of(number: str, unit: str) -> str:
+    """Write so many of a unit, which names several.
+
+    >>> _of("2.5", "parts"), _of("1", "parts"), _of("1", "rows per second")
+    ('2.5 parts', '1 part', '1 row per second')
+    """
+    first, *others = unit.split(" ")
+    return " ".join([number, first.removesuffix("s") if number == "1" else first, *others])
+
+
 def _lines(figure: Figure) -> Iterator[RenderableType]:
     """Draw each curve of a figure over time as a line of bars, all to one scale."""
     if not figure.joined:
@@ -65,7 +77,7 @@ def _lines(figure: Figure) -> Iterator[RenderableType]:
     for name, values in known.items():
         if values:
             drawn = sparkline(_few(values), top)
-            told = f"  {_most(max(values))} {figure.y_label} at most"
+            told = f"  {_of(_most(max(values)), figure.y_label)} at most"
             yield Text.assemble((f"{name:<{width}} ", "dim"), (drawn, "cyan"), told)
 
 

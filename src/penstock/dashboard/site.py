@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from math import ceil
 
 from fastapi import FastAPI, Request
@@ -174,11 +175,15 @@ def _of_query(
 
 
 def _of_all(watched: Watched, view: View) -> list[Section]:
-    runs = []
-    for number, journal in enumerate(watched.journals):
-        history = journal.shown
-        with history.lock:
-            for query in range(len(history.queries)):
-                one = View(number, query, view.range or "all")
-                runs.append(one.shown(watched, history))
-    return compare.sections(runs)
+    histories = [journal.shown for journal in watched.journals]
+    with ExitStack() as held:
+        # Until all is drawn, not only until it is found: a table can't grow while it is read. Who
+        # reads journals holds one lock at a time, so that taking several can't end in a deadlock.
+        for history in histories:
+            held.enter_context(history.lock)
+        runs = [
+            View(number, query, view.range or "all").shown(watched, history)
+            for number, history in enumerate(histories)
+            for query in range(len(history.queries))
+        ]
+        return compare.sections(runs)

@@ -24,6 +24,16 @@ def count(number: float | None) -> str:
     return f"{number:.3g}"
 
 
+def counted(number: float | None, what: str) -> str:
+    """Write how many there are of something.
+
+    >>> counted(1, "row"), counted(12_345_678, "row"), counted(0, "batch"), counted(None, "slot")
+    ('1 row', '12.3 M rows', '0 batches', '– slots')
+    """
+    ending = "es" if what.endswith(("ch", "s", "x")) else "s"
+    return f"{count(number)} {what}{'' if number == 1 else ending}"
+
+
 def span(seconds: float | None) -> str:
     """Write a length of time.
 

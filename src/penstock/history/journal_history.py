@@ -21,7 +21,9 @@ from penstock.journal.location import journal_of
 from penstock.journal.reader import Cursor, LineFollower, RawLine
 from penstock.journal.segments import segment_numbers, segment_path
 from penstock.journal.topology_events import TopologyPlanned
+from penstock.secrets import logger
 
+_log = logger("penstock.history")
 _LINES_AT_ONCE = 500
 MOST_QUERIES = 200
 _OTHERS = "others"
@@ -36,7 +38,7 @@ class JournalHistory:
     draw anew.
     With ``newest_segments`` it begins so many files before the end, for a first look at a long one.
     What happened before ``since_seconds`` or after ``until_seconds`` is left out, but for what the
-    query is: its start and its topology.
+    query is: its start and its topology. ``left_out`` says from when until when there was any.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class JournalHistory:
         self.share_read = 0.0
         self._journal: Path | None = None
         self._follower: LineFollower | FileFollower | None = None
+        self._has_failed = False
         self._begin()
 
     @property
@@ -93,9 +96,7 @@ class JournalHistory:
         self.problem = self._refused
         before = self.revision
         try:
-            while chunk := list(islice(lines, _LINES_AT_ONCE)):
-                with self.lock:
-                    self._take(chunk)
+            while self._take_chunk(lines):
                 if stop():
                     break
                 time.sleep(0)
@@ -115,6 +116,7 @@ class JournalHistory:
         self._handlers: dict[str, dict[type, Any]] = {"": handlers_of(self._queries[""])}
         self._begun_anew = 0
         self._refused: str | None = None
+        self.left_out: tuple[float, float] | None = None
         self._bytes_read = 0
         self._bytes = 1
 
@@ -134,6 +136,18 @@ class JournalHistory:
         numbers = segment_numbers(journal)[-self._newest_segments :]
         return Cursor(segment=numbers[0]) if numbers else None
 
+    def _take_chunk(self, lines: Iterator[RawLine]) -> bool:
+        """Take in the next lines, and say whether there were any."""
+        chunk: list[RawLine] = []
+        try:
+            # Filled in place: lines that came before a file failed never come again.
+            chunk.extend(islice(lines, _LINES_AT_ONCE))
+        finally:
+            if chunk:
+                with self.lock:
+                    self._take(chunk)
+        return bool(chunk)
+
     def _take(self, lines: list[RawLine]) -> None:
         if self._follower is not None and self._follower.times_begun_anew != self._begun_anew:
             begun = self._follower.times_begun_anew
@@ -149,18 +163,29 @@ class JournalHistory:
                     self._dispatch(told.at_seconds, body)
             except PenstockError as error:
                 self._refused = str(error)
-            except (OverflowError, struct.error) as error:
-                # A number that nobody could have measured, too large for a table.
-                corrupt = CorruptLine(str(line.path), line.number, str(error), "")
-                self._queries[""].faults.corrupt(nan, corrupt)
+            except Exception as error:
+                self._leave_out(line, error)
         self.revision += len(lines)
         self.share_read = min(1.0, self._bytes_read / self._bytes)
 
+    def _leave_out(self, line: RawLine, error: Exception) -> None:
+        """Count a line that can't be taken in; those after it have left their file for good."""
+        # A number that nobody could have measured, too large for a table, is the journal's fault;
+        # all else is ours, and is logged once.
+        if not isinstance(error, OverflowError | struct.error) and not self._has_failed:
+            self._has_failed = True
+            _log.error("%s line %d is left out", line.path, line.number, exc_info=error)
+        corrupt = CorruptLine(str(line.path), line.number, str(error), "")
+        self._queries[""].faults.corrupt(nan, corrupt)
+
     def _is_wanted(self, at_seconds: float, body: Any) -> bool:
         # What has no known time, as a corrupt line, is of any time.
-        if at_seconds < self._since:
-            return isinstance(body, QueryStarted | TopologyPlanned)
-        return not at_seconds > self._until
+        is_before = at_seconds < self._since
+        if not is_before and not at_seconds > self._until:
+            return True
+        first, last = self.left_out or (at_seconds, at_seconds)
+        self.left_out = min(first, at_seconds), max(last, at_seconds)
+        return is_before and isinstance(body, QueryStarted | TopologyPlanned)
 
     def _dispatch(self, at_seconds: float, body: Any) -> None:
         name = self._name_of(body)

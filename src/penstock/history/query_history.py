@@ -151,7 +151,7 @@ class QueryHistory:
     def plan(self, at_seconds: float, told: TopologyPlanned) -> None:
         """Take in which operators there are, and the components they run in."""
         self.topology = told
-        self.sources = tuple(each.name for each in told.operators if each.kind == "source")
+        self.sources = tuple([each.name for each in told.operators if each.kind == "source"])
 
     def count_slots(self, at_seconds: float, told: SlotsChanged) -> None:
         """Take in how many slots were planned, asked for and given."""
@@ -188,7 +188,7 @@ class QueryHistory:
         seen = told.observation
         self.newest = told
         if not self.sources or self.topology is None:
-            self.sources = tuple(source.name for source in seen.sources)
+            self.sources = tuple([source.name for source in seen.sources])
         self.batch_count += 1
         self.total_rows += rows
         used = _used(seen)

@@ -20,8 +20,10 @@ from penstock.journal.reader import RawLine
 _HEAD = re.compile(
     rb'\{"v":%d,"seq":\d+,"at":(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?),"kind":"(\w+)"' % SCHEMA_VERSION
 )
+# What the quick way would take for a whole number that fits, but not the digits of a fraction: any
+# measured time has as many. Before the first digit of a number JSON has nothing but these.
+_HUGE = re.compile(rb"[-:,\[ \t\r]\d{19}")
 # Half a character, as in names of files that are no UTF-8: no page could be sent with one.
-_HUGE = re.compile(rb"\d{19}")  # what the quick way would take for a number that fits
 _ESCAPED = re.compile(rb"\\\\|\\ud[89ab]..\\ud[c-f]..|(?P<half>\\ud[89a-f]..)", re.IGNORECASE)
 # Of these there is one for every batch, and nothing in them that a batch does not tell as well.
 _PASSED_OVER = SourceProgress.__name__.encode()

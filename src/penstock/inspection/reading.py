@@ -32,6 +32,7 @@ from penstock.inspection.records import (
 from penstock.inspection.state import held_groups, held_keys, held_windows
 from penstock.journal.events import CorruptLine, QueryStarted
 from penstock.journal.reader import read
+from penstock.report.words import counted
 
 OnRead = Callable[[str, float], object]
 _TRIES = 3
@@ -213,7 +214,7 @@ def _with_journal(path: Path, found: Holding, on_read: OnRead) -> tuple[Holding,
     )
     problems = []
     if corrupt:
-        what = f"{corrupt:,} lines of the event log in {directory} can't be read"
+        what = f"{counted(corrupt, 'line')} of the event log in {directory} can't be read"
         problems.append(Problem(what, "The query goes on without them; reports leave them out."))
     named = replace(
         found,

@@ -98,7 +98,7 @@ def _encode_fields(value: Any, without_defaults: bool) -> dict[str, object]:
 @cache
 def _written_defaults(dataclass: Any) -> tuple[tuple[str, object], ...]:
     """Return the fields' names with their defaults as written; MISSING, unlike all, where none."""
-    return tuple((field.name, _written_default(field)) for field in fields(dataclass))
+    return tuple([(field.name, _written_default(field)) for field in fields(dataclass)])
 
 
 def _written_default(field: Field[Any]) -> object:
@@ -168,7 +168,10 @@ def _tuple_decoder(hint: Any) -> Decoder:
     def decode_tuple(value: object) -> object:
         if not isinstance(value, list):
             raise _wrong("a list", value)
-        return tuple(inner(item) for item in value)
+        # Of a list, not of a generator: CPython grows the tuple then, and fails with a SystemError
+        # if another thread has just listed all objects, as NiceGUI does when it starts. So
+        # wherever a thread may read a journal.
+        return tuple([inner(item) for item in value])
 
     return decode_tuple
 
@@ -186,7 +189,7 @@ def _mapping_decoder(hint: Any) -> Decoder:
 
 def _dataclass_decoder(dataclass: Any) -> Decoder:
     hints = get_type_hints(dataclass)
-    parts = tuple((f.name, decoder(hints[f.name]), _required(f)) for f in fields(dataclass))
+    parts = [(f.name, decoder(hints[f.name]), _required(f)) for f in fields(dataclass)]
 
     def decode_dataclass(value: object) -> object:
         if not isinstance(value, dict):

@@ -161,7 +161,8 @@ class WatchedControl:
         last, self._last = self._last, asked[-1]
         if last is None:
             return asked[-1:]
-        return tuple(each for each in asked[:-1] if each.at_seconds > last.at_seconds) + asked[-1:]
+        news = [each for each in asked[:-1] if each.at_seconds > last.at_seconds]
+        return (*news, asked[-1])
 
     def _identity(self) -> tuple[int, ...] | None:
         try:

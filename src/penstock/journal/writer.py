@@ -193,7 +193,8 @@ class JournalWriter:
             count, why = self._dropped_untold, self._dropped_why
         if count == 0:
             return
-        detail = f"{count} events are missing from the journal here; the last because: {why}"
+        events = "1 event is" if count == 1 else f"{count} events are"
+        detail = f"{events} missing from the journal here; the last because: {why}"
         self._append(self._clock(), FaultSeen(None, "journal dropped events", detail, count))
         with self._counting:
             self._dropped_untold -= count

@@ -144,8 +144,8 @@ class KeyGroups:
             for group in before.moved(table)
         )
         reason = (
-            f"there are {tasks} tasks instead of {before.tasks}; {len(moves)} of {table.groups} "
-            "groups move, so that each task has equally many"
+            f"{_there_are(tasks)} instead of {before.tasks}; {len(moves)} of {table.groups} "
+            f"groups move{', so that each task has equally many' if tasks > 1 else ' to it'}"
         )
         return replace(state, table=table, uneven=0), KeyGroupDecision(moves, reason)
 
@@ -206,6 +206,10 @@ def check_groups(groups: object, where: str = "KeyGroups(groups={})") -> None:
             f"{where.format(repr(groups))} is no number of key groups. Write a whole number from 1 "
             f"to {MAX_GROUPS:,}, several for each task there may ever be."
         )
+
+
+def _there_are(tasks: int) -> str:
+    return "there is 1 task" if tasks == 1 else f"there are {tasks} tasks"
 
 
 def _reason(of_task: list[float], moves: tuple[Move, ...]) -> str:

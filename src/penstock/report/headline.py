@@ -18,6 +18,7 @@ from penstock.report.words import (
     day_and_clock,
     duration,
     figure,
+    measured,
     share,
 )
 
@@ -86,7 +87,8 @@ def _sentences(query: QueryHistory, found: Summary, zone: tzinfo) -> Iterator[st
     ]
     told = [each for each in lost if each]
     if told:
-        text = " and ".join([", ".join(told[:-1]), told[-1]] if told[:-1] else told)
+        # Each may have an "and" or a comma of its own.
+        text = ", and ".join([", ".join(told[:-1]), told[-1]] if told[:-1] else told)
         yield f"{text[0].upper()}{text[1:]}."
     elif found.batches:
         yield "No row was late, and none failed."
@@ -139,8 +141,8 @@ def _waited(query: QueryHistory, zone: tzinfo) -> str:
 
 
 def _slots(found: Summary) -> str:
-    mean = "" if found.mean_slots is None else f"{figure(found.mean_slots)} slots on average, "
-    used = f"It used {mean}{figure(found.slot_hours)} slot-hours"
+    mean = "" if found.mean_slots is None else f"{measured(found.mean_slots, 'slot')} on average, "
+    used = f"It used {mean}{measured(found.slot_hours, 'slot-hour')}"
     if found.saved is None or not found.saved_slot_hours:
         return f"{used}."
     return (

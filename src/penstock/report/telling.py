@@ -27,6 +27,7 @@ from penstock.report.gaps import gaps_of, with_gaps
 from penstock.report.headline import ending_of, headline_of, time_of
 from penstock.report.story import Chapter, Report, Story
 from penstock.report.turning_points import moments_of, turning_points_chapter
+from penstock.report.words import counted, day_and_clock
 
 _CHAPTERS: tuple[Callable[[QueryHistory, tzinfo], Chapter | None], ...] = (
     turning_points_chapter,
@@ -55,20 +56,27 @@ def report_of(histories: Sequence[JournalHistory], zone: tzinfo) -> Report:
         with history.lock:
             told = [query for query in history.queries if _has_begun(query)]
             if not told and history.problem is None:
-                problems[str(history.path)] = why_empty(history)
+                problems[str(history.path)] = why_empty(history, zone)
             stories += [_story(_name(history, query), query, zone) for query in told]
     return Report(tuple(_with_own_names(stories, histories)), problems)
 
 
-def why_empty(history: JournalHistory) -> str:
+def why_empty(history: JournalHistory, zone: tzinfo) -> str:
     """Say why a journal that can be read tells no story."""
+    if history.left_out is not None:
+        first, last = (day_and_clock(each, zone) for each in history.left_out)
+        return (
+            f"the journal at {history.path} tells nothing of the time asked for: its events are "
+            f"from {first} to {last}. Ask for another time, or for all of it."
+        )
     faults = history.queries[0].faults
     if faults.corrupt_lines:
         newest = faults.newest_corrupt
         what = "" if newest is None else f", such as line {newest.line} of {newest.file}"
+        are = "is no event" if faults.corrupt_lines == 1 else "are no events"
         return (
-            f"the journal at {history.path} holds {faults.corrupt_lines:,} lines that are no "
-            f"events{what}, and nothing else. Name the journal of another run."
+            f"the journal at {history.path} holds {counted(faults.corrupt_lines, 'line')} that "
+            f"{are}{what}, and nothing else. Name the journal of another run."
         )
     return (
         f"the journal at {history.path} is empty so far: no query has begun. Start one with "

@@ -70,6 +70,16 @@ def figure(number: float | None, unit: str = "") -> str:
     return f"{text} {unit}".rstrip()
 
 
+def measured(number: float | None, what: str) -> str:
+    """Write a measured number of something.
+
+    >>> measured(1.0, "slot"), measured(2.2, "slot"), measured(1.0, "row per second")
+    ('1 slot', '2.2 slots', '1 row per second')
+    """
+    text, (first, *others) = figure(number), what.split(" ")
+    return " ".join([text, first if text == "1" else f"{first}s", *others])
+
+
 def size(of_bytes: float) -> str:
     """Write how large something is.
 
@@ -110,13 +120,13 @@ def clock_on_day(at_seconds: float, zone: tzinfo) -> str:
 
 
 def day_and_clock(at_seconds: float, zone: tzinfo) -> str:
-    """Write a moment with its date.
+    """Write a moment with its date and its time zone.
 
     >>> from datetime import UTC
     >>> day_and_clock(3_661.4, UTC)
-    '1 January 1970, 01:01:01'
+    '1 January 1970, 01:01:01 UTC'
     """
     if not isfinite(at_seconds):
         return "an unknown time"
     moment = local(at_seconds, zone)
-    return f"{moment.day} {moment:%B %Y, %H:%M:%S}"
+    return f"{moment.day} {moment:%B %Y, %H:%M:%S %Z}"

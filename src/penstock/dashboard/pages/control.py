@@ -7,7 +7,7 @@ from math import isfinite
 from penstock.dashboard.markup import Safe, notice
 from penstock.dashboard.pages import decisions
 from penstock.dashboard.sections import Html, Section, Shown
-from penstock.dashboard.words import count
+from penstock.dashboard.words import count, counted
 
 
 def sections(shown: Shown) -> list[Section]:
@@ -26,8 +26,8 @@ def _in_force(shown: Shown) -> Safe:
     assert last is not None
     wanted = last.told.decision
     if not isfinite(planned):
-        return notice(f"In force: {count(wanted.slots)} slots.", wanted.reason)
+        return notice(f"In force: {counted(wanted.slots, 'slot')}.", wanted.reason)
     return notice(
-        f"In force: {count(planned)} slots for all queries together.",
+        f"In force: {counted(planned, 'slot')} for all queries together.",
         f"This one asks for {count(wanted.slots)}: {wanted.reason}",
     )

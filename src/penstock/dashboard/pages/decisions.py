@@ -8,7 +8,7 @@ from math import isfinite
 from penstock.dashboard.charts import SOFT, Line, lines
 from penstock.dashboard.markup import Safe, Tile, element, joined, notice, table, tiles
 from penstock.dashboard.sections import Chart, Html, Section, Shown
-from penstock.dashboard.words import NOTHING, count, moment, share, signed_share, span
+from penstock.dashboard.words import NOTHING, count, counted, moment, share, signed_share, span
 from penstock.history.decisions_seen import Made, Outcome
 
 MOST_SHOWN = 60
@@ -66,10 +66,10 @@ def _tiles(shown: Shown, last: Made) -> list[Tile]:
     if isfinite(shared):
         in_force, about = int(shared), f"for all queries; this one asks for {count(decision.slots)}"
     return [
-        Tile("In force", f"{count(in_force)} slots", about),
+        Tile("In force", counted(in_force, "slot"), about),
         Tile(
             "Demand",
-            NOTHING if decision.demand_slots is None else f"{count(decision.demand_slots)} slots",
+            NOTHING if decision.demand_slots is None else counted(decision.demand_slots, "slot"),
             "not known" if decision.demand_slots is None else "before any guard rail",
         ),
         Tile("Held by", ", ".join(decision.held_by) or "nothing", "guard rails that changed it"),
@@ -129,7 +129,7 @@ def _seen(outcome: Outcome) -> str:
 def _expected(outcome: Outcome, horizon_seconds: float | None) -> str:
     if outcome.expected_rows is None or not horizon_seconds:
         return NOTHING
-    return f"{count(outcome.expected_rows)} rows in {span(horizon_seconds)}"
+    return f"{counted(outcome.expected_rows, 'row')} in {span(horizon_seconds)}"
 
 
 def _came(outcome: Outcome, has_ended: bool) -> str:
@@ -138,7 +138,7 @@ def _came(outcome: Outcome, has_ended: bool) -> str:
         said.append("the run ended before" if has_ended else "not over yet")
     if outcome.actual_rows is not None:
         error = f" (forecast {signed_share(outcome.error)})" if outcome.error is not None else ""
-        said.append(f"{count(outcome.actual_rows)} rows came{error}")
+        said.append(f"{counted(outcome.actual_rows, 'row')} came{error}")
     if outcome.share_after is not None:
         said.append(f"batches took {share(outcome.share_after)} of the trigger")
     return "; ".join(said) or NOTHING

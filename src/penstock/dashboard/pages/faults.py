@@ -7,7 +7,7 @@ from itertools import islice
 from penstock.dashboard.charts import COLOURS, Line, lines
 from penstock.dashboard.markup import Safe, Tile, notice, table, tiles
 from penstock.dashboard.sections import Chart, Html, Section, Shown
-from penstock.dashboard.words import NOTHING, count, lateness, moment
+from penstock.dashboard.words import NOTHING, count, counted, lateness, moment
 from penstock.history.faults_seen import FaultsSeen
 
 MOST_SHOWN = 100
@@ -40,18 +40,14 @@ def _unread(seen: FaultsSeen) -> list[Section]:
     found: list[Section] = []
     if seen.corrupt_lines and seen.newest_corrupt is not None:
         line = seen.newest_corrupt
-        said = f"{_counted(seen.corrupt_lines, 'line')} of the journal can't be read."
+        said = f"{counted(seen.corrupt_lines, 'line')} of the journal can't be read."
         detail = f"The newest is line {line.line}: {line.reason}. All others are shown."
         found.append(Html(notice(said, detail, tone="warn")))
     if seen.unknown_events:
-        said = f"{_counted(seen.unknown_events, 'event')} of the journal can't be shown."
+        said = f"{counted(seen.unknown_events, 'event')} of the journal can't be shown."
         detail = "A newer Penstock wrote them, of kinds that this one does not know."
         found.append(Html(notice(said, detail, tone="warn")))
     return found
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{count(number)} {what}{'' if number == 1 else 's'}"
 
 
 def _letters(seen: FaultsSeen) -> Safe:

@@ -9,7 +9,7 @@ import numpy as np
 from penstock.dashboard.charts import COLOURS, SOFT, Line, lines
 from penstock.dashboard.markup import Safe, Tile, notice, tiles
 from penstock.dashboard.sections import Chart, Html, Section, Shown, rates
-from penstock.dashboard.words import count, moment, share, span
+from penstock.dashboard.words import count, counted, moment, share, span
 from penstock.history.growing_table import Buckets
 
 _FEW = 10
@@ -120,7 +120,7 @@ def _tiles(shown: Shown) -> list[Tile]:
             f"{count(saved / 3600)} slot-hours",
             f"{share(saved / offered)} of always using the most" if offered > 0 else "",
         ),
-        Tile("Done", f"{count(query.total_rows)} rows", f"{count(query.batch_count)} batches"),
+        Tile("Done", counted(query.total_rows, "row"), counted(query.batch_count, "batch")),
     ]
 
 

@@ -10,7 +10,7 @@ from penstock.dashboard.charts import Line, bars, lines
 from penstock.dashboard.key_group_map import key_group_map
 from penstock.dashboard.markup import Safe, notice, table
 from penstock.dashboard.sections import Chart, Html, Section, Shown
-from penstock.dashboard.words import count, moment, share, span
+from penstock.dashboard.words import count, counted, moment, share, span
 
 MOST_CURVES = 6
 MOST_SHOWN = 60
@@ -29,8 +29,8 @@ def sections(shown: Shown) -> list[Section]:
             Chart(
                 f"Key groups of {name}",
                 key_group_map(placed.owners),
-                f"{len(placed.owners)} key groups on {tasks} tasks; a box is a group, its "
-                "colour the task that owns it.",
+                f"{counted(len(placed.owners), 'key group')} on {counted(tasks, 'task')}; a box is "
+                "a group, its colour the task that owns it.",
                 height=260,
             )
         )

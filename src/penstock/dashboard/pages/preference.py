@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.dashboard.charts import COLOURS, SOFT, Line, Points, lines, scatter
 from penstock.dashboard.markup import Safe, notice, table
 from penstock.dashboard.sections import Chart, Html, Section, Shown
-from penstock.dashboard.words import count, moment
+from penstock.dashboard.words import counted, moment
 from penstock.history.preference_seen import PreferenceOperator
 from penstock.journal.window_events import SkylineSeen
 
@@ -107,7 +107,7 @@ def _skyline(name: str, groups: tuple[SkylineSeen, ...]) -> Chart:
             x_is_time=first.x_is_time,
             y_is_time=first.y_is_time,
         ),
-        f"Window from {window}, {count(rows)} rows: no other row of it is better in both.",
+        f"Window from {window}, {counted(rows, 'row')}: no other row of it is better in both.",
         height=360,
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 from penstock.dashboard.charts import Line, lines
 from penstock.dashboard.markup import Safe, Tile, notice, table, tiles
 from penstock.dashboard.sections import Chart, Html, Section, Shown
-from penstock.dashboard.words import NOTHING, count, lateness, moment, size, span
+from penstock.dashboard.words import NOTHING, count, counted, lateness, moment, size, span
 
 
 def sections(shown: Shown) -> list[Section]:
@@ -75,7 +75,7 @@ def _tiles(shown: Shown) -> list[Tile]:
         Tile("Open windows", count(sum(open_)) if open_ else NOTHING, "of all operators"),
         Tile("Closed windows", count(closed), "so far"),
         Tile("Partial results", size(sum(row["bytes"] for row in stored if isfinite(row["bytes"]))),
-             f"{count(sum(row['rows'] for row in stored if isfinite(row['rows'])))} rows"),
+             counted(sum(row["rows"] for row in stored if isfinite(row["rows"])), "row")),
         Tile("Late rows", count(query.late_rows), lateness(len(query.windows.late.largest())),
              "warn" if query.late_rows else ""),
     ]  # fmt: skip

@@ -12,7 +12,7 @@ from penstock.history.growing_table import Buckets, GrowingTable, Numbers
 from penstock.history.query_history import QueryHistory
 from penstock.report.headline import clock_for
 from penstock.report.story import Chapter
-from penstock.report.words import counted, duration, figure, share
+from penstock.report.words import counted, duration, figure, measured, share
 
 MOST_POINTS = 400
 TIME = "time of day"
@@ -127,9 +127,9 @@ def slots_chapter(query: QueryHistory, zone: tzinfo) -> Chapter | None:
         series["planned"] = _held(x, query.decisions.demands, "slots")
     used = query.batches.column("used")
     least, most = figure(float(used.min())), figure(float(used.max()))
-    span = f"from {least} to {most}" if least != most else least
+    span = f"from {least} to {most} slots" if least != most else measured(used.max(), "slot")
     changes = counted(query.decisions.changed_slots, "decision")
-    said = f"Batches used {span} slots; {changes} changed how many there should be."
+    said = f"Batches used {span}; {changes} changed how many there should be."
     drawn = Figure(
         "slots", "Slots", TIME, "slots", x.tolist(), series,
         stepped=set(series), dashed={"planned"}, zone=zone,

@@ -11,7 +11,7 @@ import numpy as np
 from penstock.drawing.topology import OperatorNote, topology_svg
 from penstock.history.query_history import QueryHistory
 from penstock.report.story import Chapter, Table
-from penstock.report.words import counted, duration, figure, share
+from penstock.report.words import counted, duration, figure, measured, share
 
 MOST_OPERATORS = 20
 
@@ -92,7 +92,7 @@ def operators_chapter(query: QueryHistory, zone: tzinfo) -> Chapter | None:
     first = found[0]
     said = (
         f"{first.name} took {share(first.share)} of the time of all operators, as much as "
-        f"{figure(first.slots)} slots can do."
+        f"{measured(first.slots, 'slot')} can do."
     )
     if not first.busy_seconds:
         said = "No operator took a time that was measured."
