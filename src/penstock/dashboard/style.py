@@ -50,10 +50,13 @@ a { color: var(--k0); }
   letter-spacing: -.01em; }
 .sections { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 14px;
   width: 100%; margin-top: 12px; }
-.section { min-width: 0; background: var(--card); border: 1px solid var(--line);
+.section { position: relative; min-width: 0; background: var(--card); border: 1px solid var(--line);
   border-radius: 10px; padding: 14px 16px; box-sizing: border-box; }
 .section.bare { background: none; border: none; padding: 0; }
 .section.full { grid-column: 1 / -1; }
+.section:has([data-waits])::after { content: "Not renewed while text here is marked.";
+  position: absolute; top: 10px; right: 12px; padding: 2px 8px; border-radius: 6px;
+  background: var(--box); color: var(--soft); font-size: 12px; }
 .section h2 { font-size: 15px; line-height: 1.4; margin: 0 0 2px; font-weight: 600; }
 .about { color: var(--soft); font-size: 13px; margin: 0 0 6px; overflow-wrap: anywhere; }
 .tiles { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 12px; margin: 0; }
