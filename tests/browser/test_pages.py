@@ -59,6 +59,19 @@ def test_topology_shows_every_operator(site: Running, look: OpenAt, told: QueryH
     assert drawn.count() == len(names)
 
 
+@pytest.mark.parametrize("width", [375, 1280])
+def test_what_is_drawn_can_be_read(site: Running, look: OpenAt, width: int) -> None:
+    seen = look(site.address, width=width)
+    seen.go("/topology")
+    # Letters are as high as they are on the screen, however the drawing is scaled.
+    least = seen.page.evaluate(
+        "() => Math.min(...[...document.querySelectorAll('.drawing svg text')].map(each =>"
+        "parseFloat(getComputedStyle(each).fontSize) * each.getScreenCTM().a))"
+    )
+    assert least >= 10
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_decisions_show_reasons_and_what_held_them(site: Running, look: OpenAt) -> None:
     seen = look(site.address)
     seen.go("/decisions")
