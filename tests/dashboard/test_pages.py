@@ -126,8 +126,15 @@ def test_now_leaves_out_a_batch_time_that_nobody_knows(tmp_path: Path) -> None:
     sections = now.sections(shown_of(tmp_path, [*steady(2), batch(2, seconds=None)]))
     assert read_page(sections).tiles["Batch time"] == ("–", "– of the trigger (2 s)")
     drawn = curves(charts(sections)["Batch time"])
-    for name in ("mean", "slowest"):
-        assert [point[1] for point in drawn[name]] == [0.5, 0.5, None]
+    assert [point[1] for point in drawn["mean"]] == [0.5, 0.5, None]
+
+
+def test_now_draws_the_slowest_batch_only_of_several_and_below_the_mean(tmp_path: Path) -> None:
+    for batches, names in ((5, ["mean", "trigger"]), (700, ["slowest", "mean", "trigger"])):
+        took = [batch(n, seconds=0.5 + n % 7 / 10) for n in range(batches)]
+        shown = shown_of(tmp_path / str(batches), [(BEGAN, started()), *took])
+        drawn = curves(charts(now.sections(shown))["Batch time"])
+        assert list(drawn) == names
 
 
 def test_topology_adds_up_what_operators_did(shown: Shown) -> None:
