@@ -303,6 +303,23 @@ def test_windows_tell_what_is_open_kept_and_late(shown: Shown) -> None:
     assert curves(drawn["Open windows"])["plain"][0][1] == 5.0
 
 
+@pytest.mark.parametrize(
+    ("behind_seconds", "unit", "drawn"),
+    [(12.0, "seconds", 12.0), (600.0, "minutes", 10.0), (30_000_000.0, "days", 347.222)],
+)
+def test_windows_draw_how_late_the_watermark_is_in_a_fitting_unit(
+    tmp_path: Path, behind_seconds: float, unit: str, drawn: float
+) -> None:
+    told = [
+        (at, replace(body, watermark_seconds=at - behind_seconds))
+        for at, body in (batch(0), batch(1))
+    ]
+    shown = shown_of(tmp_path, [(BEGAN, started()), *told])
+    chart = charts(windows.sections(shown))["Watermark behind the clock"]
+    assert chart.options["yAxis"]["name"] == unit
+    assert [point[1] for point in curves(chart)["behind"]] == [drawn] * 2
+
+
 def test_preference_draws_the_newest_skyline_and_the_two_stages(shown: Shown) -> None:
     sections = preference.sections(shown)
     found, drawn = read_page(sections), charts(sections)
