@@ -157,3 +157,26 @@ def test_a_section_that_appears_leaves_the_others_as_they_are(
     is_shown(page, "reason 3")
     assert page.evaluate("document.activeElement.className") == "wide"
     assert page.locator(".section").first.inner_text().startswith("Control:")
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_a_long_table_is_short_on_a_phone_until_all_of_it_is_asked_for(
+    look: OpenAt, growing: Growing, width: int
+) -> None:
+    growing.grow(40)
+    seen = look(growing.address, width=width)
+    page = seen.page
+    seen.go("/decisions")
+    is_shown(page, "reason 42")
+    rows = page.locator("tr:visible", has_text="reason ")
+    if width == 1280:
+        assert rows.count() == 43
+        assert not page.get_by_text("Show all").is_visible()
+        return
+    assert rows.count() == 15
+    page.get_by_text("Show all 43 rows").focus()
+    page.keyboard.press("Enter")
+    assert rows.count() == 43
+    growing.grow()
+    is_shown(page, "reason 43")
+    assert rows.count() == 44, "what was opened stays open"
