@@ -59,6 +59,19 @@ def test_topology_shows_every_operator(site: Running, look: OpenAt, told: QueryH
     assert drawn.count() == len(names)
 
 
+@pytest.mark.parametrize("width", [375, 1280])
+def test_what_is_drawn_can_be_read(site: Running, look: OpenAt, width: int) -> None:
+    seen = look(site.address, width=width)
+    seen.go("/topology")
+    # Letters are as high as they are on the screen, however the drawing is scaled.
+    least = seen.page.evaluate(
+        "() => Math.min(...[...document.querySelectorAll('.drawing svg text')].map(each =>"
+        "parseFloat(getComputedStyle(each).fontSize) * each.getScreenCTM().a))"
+    )
+    assert least >= 10
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_decisions_show_reasons_and_what_held_them(site: Running, look: OpenAt) -> None:
     seen = look(site.address)
     seen.go("/decisions")
@@ -282,3 +295,40 @@ def test_a_time_can_be_chosen(site: Running, look: OpenAt) -> None:
     assert seen.page.locator("nav a", has_text="Faults").get_attribute("href") == (
         "/faults?range=1h"
     )
+
+
+def test_the_keyboard_steps_to_a_time_and_goes_there_on_enter(site: Running, look: OpenAt) -> None:
+    seen = look(site.address)
+    seen.go("/windows")
+    seen.page.evaluate("() => { window.isTheSamePage = true; }")
+    times = seen.page.get_by_label("Time")
+    times.focus()
+    for _ in range(3):
+        seen.page.keyboard.press("ArrowDown")
+    assert times.evaluate("each => each.selectedOptions[0].text") == "1 hour"
+    assert seen.page.evaluate("window.isTheSamePage") is True
+    seen.page.keyboard.press("Enter")
+    seen.page.wait_for_url("**/windows?range=1h")
+
+
+def test_a_time_that_was_stepped_to_is_gone_to_by_leaving_the_list(
+    site: Running, look: OpenAt
+) -> None:
+    seen = look(site.address)
+    seen.go("/windows")
+    seen.page.get_by_label("Time").focus()
+    seen.page.keyboard.press("ArrowDown")
+    seen.page.keyboard.press("Tab")
+    seen.page.wait_for_url("**/windows?range=5m")
+
+
+def test_a_time_that_was_stepped_to_is_left_by_escape(site: Running, look: OpenAt) -> None:
+    seen = look(site.address)
+    seen.go("/windows")
+    times = seen.page.get_by_label("Time")
+    times.focus()
+    seen.page.keyboard.press("ArrowDown")
+    seen.page.keyboard.press("Escape")
+    assert times.evaluate("each => each.selectedOptions[0].text") == "Best fit"
+    seen.page.keyboard.press("Tab")
+    assert seen.page.url == f"{site.address}/windows"

@@ -136,8 +136,15 @@ def test_now_leaves_out_a_batch_time_that_nobody_knows(tmp_path: Path) -> None:
     sections = now.sections(shown_of(tmp_path, [*steady(2), batch(2, seconds=None)]))
     assert read_page(sections).tiles["Batch time"] == ("–", "– of the trigger (2 s)")
     drawn = curves(charts(sections)["Batch time"])
-    for name in ("mean", "slowest"):
-        assert [point[1] for point in drawn[name]] == [0.5, 0.5, None]
+    assert [point[1] for point in drawn["mean"]] == [0.5, 0.5, None]
+
+
+def test_now_draws_the_slowest_batch_only_of_several_and_below_the_mean(tmp_path: Path) -> None:
+    for batches, names in ((5, ["mean", "trigger"]), (700, ["slowest", "mean", "trigger"])):
+        took = [batch(n, seconds=0.5 + n % 7 / 10) for n in range(batches)]
+        shown = shown_of(tmp_path / str(batches), [(BEGAN, started()), *took])
+        drawn = curves(charts(now.sections(shown))["Batch time"])
+        assert list(drawn) == names
 
 
 def test_topology_adds_up_what_operators_did(shown: Shown) -> None:
@@ -304,6 +311,23 @@ def test_windows_tell_what_is_open_kept_and_late(shown: Shown) -> None:
     assert [point[1] for point in behind] == [12.0] * 4
     assert curves(drawn["Partial results kept"])["plain"][0][1] == 4.0
     assert curves(drawn["Open windows"])["plain"][0][1] == 5.0
+
+
+@pytest.mark.parametrize(
+    ("behind_seconds", "unit", "drawn"),
+    [(12.0, "seconds", 12.0), (600.0, "minutes", 10.0), (30_000_000.0, "days", 347.222)],
+)
+def test_windows_draw_how_late_the_watermark_is_in_a_fitting_unit(
+    tmp_path: Path, behind_seconds: float, unit: str, drawn: float
+) -> None:
+    told = [
+        (at, replace(body, watermark_seconds=at - behind_seconds))
+        for at, body in (batch(0), batch(1))
+    ]
+    shown = shown_of(tmp_path, [(BEGAN, started()), *told])
+    chart = charts(windows.sections(shown))["Watermark behind the clock"]
+    assert chart.options["yAxis"]["name"] == unit
+    assert [point[1] for point in curves(chart)["behind"]] == [drawn] * 2
 
 
 def test_preference_draws_the_newest_skyline_and_the_two_stages(shown: Shown) -> None:

@@ -30,7 +30,6 @@ document.addEventListener("DOMContentLoaded", () => window.penstockTheme());
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => window.penstockTheme());
 document.addEventListener("change", (event) => {
   if (event.target.id === "theme") window.penstockTheme(event.target.value);
-  if (event.target.dataset && event.target.dataset.goes) location.href = event.target.value;
 });
 new MutationObserver(() => {
   const select = document.getElementById("theme");
@@ -41,6 +40,28 @@ new MutationObserver(() => {
     here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.clientWidth / 2;
   }
 }).observe(document.documentElement, { childList: true, subtree: true });
+</script>"""
+
+# An arrow key on a closed list chooses what is next in it, which may be halfway to what is wanted.
+_CHOOSING = """<script>
+(() => {
+  let isStepping = false;
+  const inForce = (list) => list.querySelector("[selected]").value;
+  const go = (list) => { if (list.value !== inForce(list)) location.href = list.value; };
+  const ofLists = (then) => (event) => {
+    if (event.target.matches && event.target.matches("select[data-goes]")) then(event);
+  };
+  document.addEventListener("pointerdown", ofLists(() => { isStepping = false; }));
+  document.addEventListener("keydown", ofLists(({ target, key, altKey }) => {
+    if (key === "Enter") go(target);
+    if (key === "Escape") target.value = inForce(target);
+    isStepping = !altKey && !["Enter", " ", "F4"].includes(key);
+  }));
+  document.addEventListener("change", ofLists(({ target }) => { if (!isStepping) go(target); }));
+  document.addEventListener("focusout", ofLists(({ target }) => {
+    if (document.hasFocus()) go(target);
+  }));
+})();
 </script>"""
 
 
@@ -58,7 +79,7 @@ class Frame:
 
     def __init__(self, watched: Watched, view: View, page: Page, pages: Sequence[Page]) -> None:
         self._watched, self._view, self._page = watched, view, page
-        ui.add_head_html(f"<style>{SHEET}</style>{_THEME}")
+        ui.add_head_html(f"<style>{SHEET}</style>{_THEME}{_CHOOSING}")
         with ui.header().classes("top"):
             ui.html(element("a", "Skip to content", href="#content", class_="skip"))
             with ui.element("div").classes("bar"):
@@ -128,7 +149,9 @@ def _select(label: str, options: Sequence[tuple[str, str, bool]]) -> Safe:
         element("option", words, value=address, selected="" if chosen else None)
         for address, words, chosen in options
     )
-    return element("label", joined((label, element("select", made, data_goes="1"))))
+    hint = "With arrow keys, Enter goes there"
+    select = element("select", made, data_goes="1", title=hint)
+    return element("label", joined((label, select)))
 
 
 def _theme() -> Safe:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from html import escape
 
 MOST_LETTERS = 5_000
+# On a phone a row is as high as it has columns: of a long table this many are shown at first.
+FEW_ROWS = 15
+LONG_ROWS = 20
 
 
 class Safe(str):
@@ -90,12 +93,12 @@ def table(
     """Lay out a table; the columns in ``words`` are text, the others numbers."""
     if not rows:
         return element("p", empty, class_="empty")
-    kinds = ["words" if n in words else "number" for n in range(len(heads))]
+    kinds = [_kind(name, is_words=n in words) for n, name in enumerate(heads)]
     head = joined(
         element("th", name, scope="col", class_=kind)
         for name, kind in zip(heads, kinds, strict=True)
     )
-    body = joined(
+    body = [
         element(
             "tr",
             joined(
@@ -104,16 +107,28 @@ def table(
             ),
         )
         for row in rows
-    )
+    ]
+    is_long = len(body) > LONG_ROWS
+    first = FEW_ROWS if is_long else len(body)
     made = joined(
         (
             element("caption", caption),
             element("thead", element("tr", head)),
-            element("tbody", body),
+            element("tbody", joined(body[:first])),
+            element("tbody", joined(body[first:]), class_="rest") if is_long else "",
         )
     )
-    return element("div", element("table", made), class_="wide", tabindex="0", role="region",
+    laid = element("div", element("table", made), class_="wide", tabindex="0", role="region",
                    aria_label=caption)  # fmt: skip
+    more = element("details", element("summary", f"Show all {len(body):,} rows"), class_="more")
+    return joined((laid, more)) if is_long else laid
+
+
+def _kind(head: str, *, is_words: bool) -> str:
+    """Return the class of a column: words, of which times are not to be broken, or numbers."""
+    if not is_words:
+        return "number"
+    return "words moment" if head.endswith("(UTC)") else "words"
 
 
 def notice(words: str, detail: str = "", tone: str = "info") -> Safe:

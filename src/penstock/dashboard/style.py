@@ -50,10 +50,13 @@ a { color: var(--k0); }
   letter-spacing: -.01em; }
 .sections { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 14px;
   width: 100%; margin-top: 12px; }
-.section { min-width: 0; background: var(--card); border: 1px solid var(--line);
+.section { position: relative; min-width: 0; background: var(--card); border: 1px solid var(--line);
   border-radius: 10px; padding: 14px 16px; box-sizing: border-box; }
 .section.bare { background: none; border: none; padding: 0; }
 .section.full { grid-column: 1 / -1; }
+.section:has([data-waits])::after { content: "Not renewed while text here is marked.";
+  position: absolute; top: 10px; right: 12px; padding: 2px 8px; border-radius: 6px;
+  background: var(--box); color: var(--soft); font-size: 12px; }
 .section h2 { font-size: 15px; line-height: 1.4; margin: 0 0 2px; font-weight: 600; }
 .about { color: var(--soft); font-size: 13px; margin: 0 0 6px; overflow-wrap: anywhere; }
 .tiles { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 12px; margin: 0; }
@@ -72,9 +75,10 @@ table { border-collapse: collapse; width: 100%; font-size: 13.5px;
 caption { text-align: left; color: var(--soft); font-size: 12.5px; padding: 0 0 4px; }
 th { font-weight: 600; font-size: 12.5px; color: var(--soft); }
 th, td { padding: 5px 14px 5px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-tbody tr:last-child td { border-bottom: none; }
+tbody:last-child tr:last-child td { border-bottom: none; }
+.more { display: none; }
 .words { text-align: left; overflow-wrap: anywhere; min-width: 6.5em; }
-.number { text-align: right; white-space: nowrap; }
+.number { text-align: right; white-space: nowrap; } .moment { white-space: nowrap !important; }
 .chip { display: inline-block; font-size: 11.5px; border: 1px solid var(--line);
   border-radius: 10px; padding: 0 8px; margin-left: 2px; color: var(--soft);
   overflow-wrap: anywhere; text-align: left; }
@@ -100,7 +104,9 @@ body.body--dark .form button.main { color: #0d1117; }
     clip-path: inset(50%); }
   tbody, tbody tr, tbody td, caption { display: block; }
   tbody tr { padding: 8px 0; border-bottom: 1px solid var(--line); }
-  tbody tr:last-child { border-bottom: none; }
+  tbody:last-child tr:last-child { border-bottom: none; }
+  .more { display: block; } .wide:has(+ .more:not([open])) .rest { display: none; }
+  .more summary { padding: 10px 0; color: var(--k0); cursor: pointer; }
   tbody td { display: flex; gap: 12px; justify-content: space-between; border: none;
     padding: 2px 0; text-align: right; white-space: normal; overflow-wrap: anywhere; }
   tbody td::before { content: attr(data-label); color: var(--soft); flex: 0 0 38%;

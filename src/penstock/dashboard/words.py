@@ -55,6 +55,16 @@ def span(seconds: float | None) -> str:
     return f"{whole // 60} min {whole % 60} s"
 
 
+def unit_of(seconds: float) -> tuple[float, str]:
+    """Return the unit in which such a length of time is a small number, and its seconds.
+
+    >>> unit_of(90.0), unit_of(600.0), unit_of(7_200.0), unit_of(30_000_000.0)
+    ((1.0, 'seconds'), (60.0, 'minutes'), (3600.0, 'hours'), (86400.0, 'days'))
+    """
+    units = ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"))
+    return next((each for each in units if seconds >= 2 * each[0]), (1.0, "seconds"))
+
+
 def lateness(operators: int) -> str:
     """Say what a number of late rows counts, where so many operators found some.
 

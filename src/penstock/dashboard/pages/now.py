@@ -37,22 +37,7 @@ def sections(shown: Shown) -> list[Section]:
             "What the sources have and no batch has taken yet. Flat is well; growing is behind.",
         )
     )
-    made.append(
-        Chart(
-            "Batch time",
-            lines(
-                [
-                    Line("mean", at, batches["seconds"]),
-                    Line("slowest", at, batches["slowest"], colour=COLOURS[1]),
-                    Line("trigger", at, batches["trigger"], colour=SOFT, is_dashed=True),
-                ],
-                "seconds",
-            ),
-            "Below the trigger's line a batch is done before the next is due."
-            if np.isfinite(batches["trigger"]).any()
-            else "Without a trigger a batch begins when the one before it is done.",
-        )
-    )
+    made.append(_batch_time(batches))
     made.append(
         Chart(
             "Latency",
@@ -190,6 +175,26 @@ def _input(shown: Shown, batches: Buckets) -> Chart:
         "The band is where the forecast expects nine of ten rates.",
         height=280,
         is_wide=True,
+    )
+
+
+def _batch_time(batches: Buckets) -> Chart:
+    """Draw how long batches took; the slowest of several apart, below the mean of them."""
+    at, mean, slowest = batches["at"], batches["seconds"], batches["slowest"]
+    trigger = batches["trigger"]
+    drawn = [
+        Line("mean", at, mean, colour=COLOURS[0]),
+        Line("trigger", at, trigger, colour=SOFT, is_dashed=True),
+    ]
+    # Where each point is one batch, its own time would hide the mean.
+    if not np.array_equal(mean, slowest, equal_nan=True):
+        drawn.insert(0, Line("slowest", at, slowest, colour=COLOURS[1]))
+    return Chart(
+        "Batch time",
+        lines(drawn, "seconds"),
+        "Below the trigger's line a batch is done before the next is due."
+        if np.isfinite(trigger).any()
+        else "Without a trigger a batch begins when the one before it is done.",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, nan
+from math import ceil, isfinite, nan
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from penstock.journal.topology_events import PlannedOperator
 
 MOST_DRAWN = 300
 MOST_LISTED = 500
-_LEAST_WIDTH = 1_000
+# Drawn text is of 11 px; below 10 it can't be read.
+_LEAST_SCALE = 0.92
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +85,8 @@ def _drawing(operators: Sequence[PlannedOperator], busy: Mapping[str, Busy]) -> 
         tabindex="0",
         role="region",
         aria_label="Topology",
-        # Shrunk to fit as long as it can be read.
-        style=f"--least: {min(_LEAST_WIDTH, int(natural[1]) if natural else 0)}px",
+        # Shrunk to fit as long as it can be read; beyond that it is scrolled.
+        style=f"--least: {ceil(_LEAST_SCALE * int(natural[1])) if natural else 0}px",
     )
     return joined((where, legend))
 

@@ -9,7 +9,8 @@ import numpy as np
 from penstock.dashboard.charts import Line, lines
 from penstock.dashboard.markup import Safe, Tile, notice, table, tiles
 from penstock.dashboard.sections import Chart, Html, Section, Shown
-from penstock.dashboard.words import NOTHING, count, counted, lateness, moment, size, span
+from penstock.dashboard.words import NOTHING, count, counted, lateness, moment, size, span, unit_of
+from penstock.history.growing_table import Buckets
 
 
 def sections(shown: Shown) -> list[Section]:
@@ -27,15 +28,7 @@ def sections(shown: Shown) -> list[Section]:
             )
         ]
     found: list[Section] = [Html(tiles(_tiles(shown)))]
-    lag = batches["at"] - batches["watermark"]
-    found.append(
-        Chart(
-            "Watermark behind the clock",
-            lines([Line("behind", batches["at"], lag, is_filled=True)], "seconds", least=None),
-            "How far event time is behind the time of commit. A window closes when the watermark "
-            "passes its end.",
-        )
-    )
+    found.append(_behind(batches))
     stored = {
         name: each.stored.buckets(shown.since_seconds, shown.until_seconds, 300)
         for name, each in seen.operators.items()
@@ -61,6 +54,19 @@ def sections(shown: Shown) -> list[Section]:
     found.append(Html(_plans(shown), "How windows are consolidated"))
     found.append(Html(_late(shown), "Late rows"))
     return found
+
+
+def _behind(batches: Buckets) -> Chart:
+    """Draw how late the watermark is, which of a replay may be years."""
+    lag = batches["at"] - batches["watermark"]
+    known = np.abs(lag[np.isfinite(lag)])
+    seconds, unit = unit_of(float(known.max()) if len(known) else 0.0)
+    return Chart(
+        "Watermark behind the clock",
+        lines([Line("behind", batches["at"], lag / seconds, is_filled=True)], unit, least=None),
+        "How far event time is behind the time of commit. A window closes when the watermark "
+        "passes its end.",
+    )
 
 
 def _tiles(shown: Shown) -> list[Tile]:
