@@ -105,6 +105,12 @@ def test_whatever_is_drawn_is_plain_json(name: str, values: list[float]) -> None
         assert json.loads(json.dumps(options, allow_nan=False)) == options
 
 
+@pytest.mark.parametrize("at", [1e306, -1e306, inf, nan])
+def test_a_time_beyond_all_numbers_is_left_out(at: float) -> None:
+    made = scatter([Points("a", [at], [2.0])], "x", "y", x_is_time=True)
+    assert made["series"][0]["data"] == [[None, 2.0]]
+
+
 def test_times_are_drawn_in_utc_as_tables_tell_them() -> None:
     assert lines([Line("a", [1.0], [2.0])], "rows")["useUTC"] is True
     assert scatter([Points("a", [1.0], [2.0])], "x", "y", x_is_time=True)["useUTC"] is True

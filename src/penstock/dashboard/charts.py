@@ -276,7 +276,8 @@ def _number(value: float) -> float | None:
 
 
 def _time(seconds: float) -> float | None:
-    return round(float(seconds) * 1000) if isfinite(float(seconds)) else None
+    milliseconds = float(seconds) * 1000  # infinite where the seconds just were not
+    return round(milliseconds) if isfinite(milliseconds) else None
 
 
 def _cut(name: str, most: int = 40) -> str:
