@@ -27,6 +27,8 @@ OFTEN = {
     "rows_until": {"seconds": np.array([0.0, 1.0, 2.5]), "duration_seconds": 3},
     "cost_ms": {"keys": KEYS},
 }
+JOURNALS = tempfile.TemporaryDirectory(prefix="penstock-fuzz-")
+"""Where journals are written; gone when Python ends."""
 READING = (ValueError, KeyError, TypeError)
 """What readers of JSON promise: whoever calls them adds the name of the file."""
 
@@ -288,20 +290,25 @@ def _journals() -> Iterator[tuple[str, Call]]:
     kept = Path(__file__).parents[1] / "journal" / "schema-1.jsonl"
     skipped = journal.Event(1, 2.0, journal.BatchSkipped(3))
 
-    def written(**wrong: Any) -> journal.JournalWriter:
-        where = tempfile.mkdtemp(dir=".")
-        return journal.JournalWriter(**{"directory": where, **wrong})
+    def written(**wrong: Any) -> None:
+        where = tempfile.mkdtemp(dir=JOURNALS.name)
+        with journal.JournalWriter(**{"directory": where, **wrong}) as writer:
+            writer.write(journal.BatchSkipped(3))
 
-    def closed(writer: journal.JournalWriter) -> None:
-        writer.write(skipped.body)  # type: ignore[arg-type]
-        writer.close()
+    def asked(method: str) -> Callable[..., None]:
+        def ask(**given: Any) -> None:
+            with journal.JournalWriter(tempfile.mkdtemp(dir=JOURNALS.name)) as writer:
+                getattr(writer, method)(**given)
+
+        named = inspect.signature(getattr(journal.JournalWriter, method)).parameters.values()
+        ask.__signature__ = inspect.Signature([*named][1:])  # type: ignore[attr-defined]
+        return ask
 
     written.__signature__ = inspect.signature(journal.JournalWriter)  # type: ignore[attr-defined]
-    yield "journal.JournalWriter", Call(written, then=closed)
-    body = {"body": skipped.body}
-    yield "journal.JournalWriter.write", fresh(written, "write", body)
-    yield "journal.JournalWriter.flush", fresh(written, "flush", {"timeout_seconds": 1.0})
-    yield "journal.JournalWriter.close", fresh(written, "close", {"timeout_seconds": 1.0})
+    yield "journal.JournalWriter", Call(written)
+    yield "journal.JournalWriter.write", Call(asked("write"), {"body": skipped.body})
+    yield "journal.JournalWriter.flush", Call(asked("flush"), {"timeout_seconds": 1.0})
+    yield "journal.JournalWriter.close", Call(asked("close"), {"timeout_seconds": 1.0})
     yield "journal.read", Call(journal.read, {"path": str(kept)}, then=list)
     yield "journal.Follower", Call(journal.Follower, {"directory": "j"}, then=polled)
     end = {"directory": "j", "stop": lambda: True}
