@@ -189,7 +189,8 @@ def running_broker(jars: Sequence[str]) -> Iterator[KafkaBroker]:
     try:
         (home / "server.properties").write_text(_settings(home, broker.ports))
         (home / "log4j2.properties").write_text(_LOGGING)
-        identity = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        # Its first letter is an A: one that began with a dash would pass for an option.
+        identity = urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:]).decode().rstrip("=")
         made = subprocess.run(
             [
                 *(*java, "kafka.tools.StorageTool", "format", "-t", identity),
