@@ -15,8 +15,14 @@ def session(master: str, **settings: str) -> SparkSession:
         .config("spark.executor.memory", "512m")
         .config("spark.sql.shuffle.partitions", "4")
         # On few cores driver and executors would spend most of a short life compiling.
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        .config("spark.executor.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config(
+            "spark.driver.extraJavaOptions",
+            "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC",
+        )
+        .config(
+            "spark.executor.extraJavaOptions",
+            "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC",
+        )
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.scheduler.minRegisteredResourcesRatio", "1.0")
         .config("spark.scheduler.maxRegisteredResourcesWaitingTime", "60s")
