@@ -90,11 +90,11 @@ class Stream:
         self.batches += 1
         return self.batches - 1
 
-    def stops(self, kind: str, fault: str, *names: str, **options: Any) -> None:
-        """Run the query, which has to stop; the sentence must be clear."""
+    def stops(self, kind: str, fault: str, *names: str, must: bool = True, **options: Any) -> None:
+        """Run the query, which has to stop, unless it need not; the sentence must be clear."""
         error = stop_of(lambda: self.job.start(**self._options(options)))
         if error is None:
-            self.note(kind, fault, "it did not stop")
+            self.note(kind, fault, "it did not stop" if must else "")
             return
         problem = unclear(error, *names) if names else _not_ours(error)
         self.outcomes.append(
@@ -213,7 +213,8 @@ def disk_fills(stream: Stream, kind: str) -> None:
     stream.more()
     left = stream.dice.choice([0, 0, 4, 8, 16, 24]) * 1_024
     stream.disk.fill(but_bytes=left)
-    stream.stops(kind, f"{left} bytes left", str(stream.disk.path))
+    # What a micro-batch writes may find room in a little.
+    stream.stops(kind, f"{left} bytes left", str(stream.disk.path), must=left == 0)
     stream.disk.free()
 
 
