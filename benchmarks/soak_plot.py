@@ -16,12 +16,13 @@ COLOURS = {
     "executor": "#d62728",
     "worker": "#2ca02c",
 }
+BESIDE = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": "small"}
 FAULTS = {WORKER: "#2ca02c", EXECUTOR: "#d62728", DRIVER: "#1f77b4", SINK: "#9467bd"}
 
 
 def draw_curves(record: Record, picture: Path) -> None:
     """Draw memory, heaps, files, batch times and rows waiting over time, with the faults."""
-    figure = Figure(figsize=(10, 13), layout="constrained")
+    figure = Figure(figsize=(11, 11), layout="constrained")
     memory, heaps, files, times, waiting = figure.subplots(5, 1, sharex=True)
     for kind, words in PROCESSES.items():
         for n, (at, resident) in enumerate(record.lives(kind).values()):
@@ -39,12 +40,13 @@ def draw_curves(record: Record, picture: Path) -> None:
     rows = [each.waiting_rows or 0 for each in batches]
     waiting.plot(at, rows, color="#333333", linewidth=0.8)
     waiting.set(ylabel="rows waiting", xlabel="minutes")
+    # Before the faults are drawn, so that only the last of the five says what those are.
+    for axes in (memory, heaps, files):
+        axes.legend(**BESIDE)
     for axes in (memory, heaps, files, times, waiting):
         _faults(axes, record)
         axes.set_ylim(bottom=0)
-    for axes in (memory, heaps, files):
-        axes.legend(loc="upper right", fontsize="small")
-    waiting.legend(loc="upper right", fontsize="small", title="faults")
+    waiting.legend(title="faults", **BESIDE)
     figure.savefig(picture, dpi=110)
 
 
