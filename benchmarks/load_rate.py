@@ -74,6 +74,7 @@ def search(spark: SparkSession, first: float, seconds: int) -> list[dict[str, An
         print(trials[-1], file=sys.stderr, flush=True)
         return trials[-1].is_held
 
+    try_rate(spark, first / 2, seconds)  # not counted: the JVM compiles what it runs often
     found = highest(is_held, first, CLOSE_ENOUGH)
     rows = [
         {
