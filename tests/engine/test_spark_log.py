@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from zlib import crc32
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -16,6 +17,7 @@ from penstock.engine.hadoop_checksums import checksum_path, fits_checksums
 from penstock.engine.spark_log import SparkLog
 from penstock.errors import CheckpointError
 from penstock.sinks.filesystem import HadoopFiles
+from penstock.testing import fail_at
 
 OFFSETS = 'v1\n{{"batchWatermarkMs":0,"batchTimestampMs":17}}\n{{"logOffset":{0}}}'
 DONE = 'v1\n{"nextBatchWatermarkMs":0}'
@@ -171,3 +173,28 @@ def test_offsets_that_are_lost_do_not_hide_new_rows_behind_a_committed_batch(
     crc.write_bytes(sum_kept)
     finish(ps.Stream.read(df).select("id").to(ps.sinks.parquet(out)))
     assert bag(spark.read.parquet(out).select("id")) == bag(spark.range(30))
+
+
+def test_entries_that_were_only_begun_are_swept_and_whole_ones_stay(
+    log: SparkLog, tmp_path: Path
+) -> None:
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
+    for name in ("offsets/.4.5f1c.tmp", "offsets/..4.5f1c.tmp.crc", "commits/.3.77aa.tmp"):
+        (tmp_path / name).touch()
+    log.sweep()
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_a_first_batch_that_found_no_room_for_its_offsets_runs_once_there_is(
+    feed: Callable[..., DataFrame], finish: Callable[..., ps.Query], tmp_path: Path
+) -> None:
+    """Spark refuses a first micro-batch where anything lies in its log of offsets."""
+    df, sink = feed([pa.table({"n": [1]})]), ps.sinks.memory()
+    with pytest.raises(ps.PenstockError, match="broken off"):
+        finish(ps.Stream.read(df).to(sink), on_step=fail_at("load", 0))
+    log = tmp_path / "checkpoint" / "spark" / "offsets"
+    for path in log.iterdir():
+        path.unlink()
+    (log / ".0.5f1c.tmp").touch()
+    finish(ps.Stream.read(df).to(sink))
+    assert [row["n"] for row in sink.rows()] == [1]

@@ -85,6 +85,7 @@ def _open(files: HadoopFiles, path: str, now: Fingerprint, lock: CheckpointLock)
         spark_log.check(None, None)
     else:
         spark_log.check(log.latest.batch_id, log.latest.offsets)
+    spark_log.sweep()
     # Operators with state may have come; the order of sources stays the one Spark knows.
     accepted = replace(now, sources=before.sources)
     if accepted != before:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from penstock.sinks.filesystem import HadoopFiles
 
 
+_HALF = re.compile(r"\.+\d+\..+\.tmp(\.crc)?")
+"""The name of an entry that was begun and never renamed, or of its checksums."""
+
+
 class SparkLog:
     """The offsets and commits that Spark writes, one small file for every micro-batch."""
 
@@ -66,6 +70,17 @@ class SparkLog:
                 f"'{path}' is cut short or damaged: it is not what micro-batch {batch_id} was "
                 f"committed with. {WAY_OUT}"
             )
+
+    def sweep(self) -> None:
+        """Delete entries that were only begun, as when the disk was full.
+
+        Spark passes over them; but beside no whole one it takes them for the log of another query,
+        and refuses the first micro-batch for ever.
+        """
+        for log in ("offsets", "commits"):
+            for name in self._files.list(f"{self._path}/{log}"):
+                if _HALF.fullmatch(name):
+                    self._files.delete(f"{self._path}/{log}/{name}")
 
     def _check_bytes(self, path: str) -> None:
         """Raise where a file on a disk is not what Spark has written."""
