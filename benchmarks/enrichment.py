@@ -7,8 +7,9 @@ and each begins with nothing kept.
     python benchmarks/enrichment.py            # a table
     python benchmarks/enrichment.py --json --batches 8 --rounds 1
 
-Ways: a question for every row; what a worker has asked is kept, row by row; the same, with one
-question for all keys of an Arrow batch. Each with rows dealt in turn, and by cost.
+Ways: a question for every row; what a worker has asked it keeps; what one has asked all workers of
+the executor find; the same, with one question for all keys of an Arrow batch. Each with rows dealt
+in turn, and by cost.
 """
 
 from __future__ import annotations
@@ -59,21 +60,23 @@ def asking_each(table: ps.PostgresTable) -> Callable[[ps.Stream, Any], ps.Stream
     return lambda s, cost: s.map(ask, ENRICHED, cost_key=cost)
 
 
-def row_by_row(table: ps.PostgresTable) -> Callable[[ps.Stream, Any], ps.Stream]:
-    lookup = ps.Lookup(table)
-
+def row_by_row(lookup: ps.Lookup) -> Callable[[ps.Stream, Any], ps.Stream]:
     def look_up(row: dict[str, Any]) -> dict[str, Any]:
         return {**row, "note": lookup.get(row["key"])["note"]}
 
     return lambda s, cost: s.map(look_up, ENRICHED, cost_key=cost)
 
 
-def batched(table: ps.PostgresTable) -> Callable[[ps.Stream, Any], ps.Stream]:
-    lookup = ps.Lookup(table)
+def batched(lookup: ps.Lookup) -> Callable[[ps.Stream, Any], ps.Stream]:
     return lambda s, cost: s.map_batches(lookup.onto("key", ["note"]), ENRICHED, cost_key=cost)
 
 
-WAYS = {"a question a row": asking_each, "kept": row_by_row, "kept, batched": batched}
+WAYS: dict[str, Callable[[ps.PostgresTable], Callable[[ps.Stream, Any], ps.Stream]]] = {
+    "a question a row": asking_each,
+    "kept by each worker": lambda table: row_by_row(ps.Lookup(table, shared=False)),
+    "kept by executors": lambda table: row_by_row(ps.Lookup(table)),
+    "kept by executors, batched": lambda table: batched(ps.Lookup(table)),
+}
 
 
 def questions(server: PostgresServer) -> int:

@@ -49,9 +49,9 @@ class KeptValues:
         self._values.move_to_end(key)
         return value
 
-    def put(self, key: Hashable, value: Any) -> None:
-        """Keep a value as of now."""
-        self._values[key] = (value, self._clock())
+    def put(self, key: Hashable, value: Any, loaded_at: float | None = None) -> None:
+        """Keep a value as of when it was loaded, which is now unless told."""
+        self._values[key] = (value, self._clock() if loaded_at is None else loaded_at)
         self._values.move_to_end(key)
         while len(self._values) > self._max_entries:
             self._values.popitem(last=False)

@@ -1,4 +1,4 @@
-"""Lookup: values for keys, asked for many at a time and kept by each Python worker."""
+"""Lookup: values for keys, asked for many at a time and kept by workers and their executor."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 from penstock.arguments import checked, shown
 from penstock.errors import ConfigurationError
 from penstock.lookup.kept_values import ABSENT, KeptValues
+from penstock.lookup.shared_values import SharedValues, executor_directory
 from penstock.windows.durations import Duration, seconds
 
 Load = Callable[[list[Any]], Mapping[Any, Any]]
@@ -24,9 +25,14 @@ _MOST_LOOKUPS = 64
 
 @dataclass(slots=True)
 class LookupStats:
-    """What a lookup did in this process: ``hits`` and ``misses`` are keys, ``loads`` are calls."""
+    """What a lookup did in this process.
+
+    ``hits`` are keys that it kept, ``shared`` those that it had from another worker of the
+    executor, ``misses`` those that it asked for, and ``loads`` the calls that this took.
+    """
 
     hits: int = 0
+    shared: int = 0
     misses: int = 0
     loads: int = 0
     load_seconds: float = 0.0
@@ -37,6 +43,7 @@ class _Here:
     """What one process has of a lookup, for all the tasks that it runs."""
 
     kept: KeptValues
+    shared: SharedValues | None
     stats: LookupStats = field(default_factory=LookupStats)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -50,17 +57,22 @@ class Lookup:
     """Values by key from a place that is slow to ask, such as a database.
 
     ``load`` gets a list of keys, none of them twice, and returns a mapping with the values of those
-    that it found. Values are kept in memory, and so is that a key has none. Each Python worker has
-    its own: Spark uses a worker again for further tasks, with ``spark.python.worker.reuse``.
+    that it found. Values are kept in memory, and so is that a key has none: by each Python worker,
+    which Spark uses again for further tasks, with ``spark.python.worker.reuse``. What one worker
+    asked for the others of its executor find in a file beside Spark's shuffles.
 
     Parameters
     ----------
     load
         A function, or a ``PostgresTable``. What it raises fails the row; it is not kept.
     max_entries
-        How many keys a worker keeps at most; those that were not used for longest go.
+        How many keys a worker keeps at most; those that were not used for longest go. Of the file
+        of an executor those go that were loaded first.
     expire_after
         For how long a value is kept. Without it a changed value is never seen.
+    shared
+        Whether the workers of an executor share what they asked for. ``False`` where nothing of it
+        may be written to a disk.
     clock
         Where the time comes from, in seconds.
 
@@ -79,6 +91,7 @@ class Lookup:
         *,
         max_entries: int = 100_000,
         expire_after: Duration | None = None,
+        shared: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not callable(load):
@@ -100,7 +113,13 @@ class Lookup:
             raise ConfigurationError(
                 f"expire_after={expire_after!r} of Lookup is no time. Leave it out to keep values."
             )
+        if not isinstance(shared, bool):
+            raise ConfigurationError(
+                f"shared={shown(shared)} of Lookup must be True or False, which keeps values in "
+                "the memory of each worker only."
+            )
         self._load = load
+        self._is_shared = shared
         self._max_entries = max_entries
         self._clock = clock
         self._id = uuid.uuid4().hex
@@ -121,10 +140,14 @@ class Lookup:
         with here.lock:
             found = {key: here.kept.get(key) for key in distinct if key is not None}
             wanted = [key for key, value in found.items() if value is ABSENT]
-            if wanted:
-                found |= self._loaded(wanted, here)
-            here.stats.misses += len(wanted)
             here.stats.hits += sum(key is not None for key in keys) - len(wanted)
+            if wanted:
+                there = _of_others(wanted, here)
+                found |= there
+                wanted = [key for key in wanted if key not in there]
+            if wanted:
+                here.stats.misses += len(wanted)
+                found |= self._loaded(wanted, here)
         return [None if key is None else found[key] for key in keys]
 
     @checked
@@ -167,6 +190,8 @@ class Lookup:
         found = {key: loaded.get(key) for key in wanted}
         for key, value in found.items():
             here.kept.put(key, value)
+        if here.shared is not None:
+            here.shared.put_many(found)
         return found
 
     def _process(self) -> _Here:
@@ -174,8 +199,11 @@ class Lookup:
         which = (os.getpid(), self._id)
         with _here_lock:
             if which not in _here:
-                kept = KeptValues(self._max_entries, self._ttl_seconds, self._clock)
-                _here[which] = _Here(kept)
+                limits = self._max_entries, self._ttl_seconds, self._clock
+                where = executor_directory() if self._is_shared else None
+                file = where and where / f"penstock-lookup-{self._id}.sqlite"
+                shared = None if file is None else SharedValues(file, *limits)
+                _here[which] = _Here(KeptValues(*limits), shared)
                 while len(_here) > _MOST_LOOKUPS:  # of queries that are long over
                     _here.popitem(last=False)
             _here.move_to_end(which)
@@ -204,6 +232,17 @@ class _Onto:
             found = pa.array([None if value is None else value[column] for value in values])
             columns[column] = found.take(places)
         return pa.RecordBatch.from_pydict(columns)
+
+
+def _of_others(wanted: list[Any], here: _Here) -> dict[Any, Any]:
+    """Return the values that another worker of this executor has asked for."""
+    if here.shared is None:
+        return {}
+    found = here.shared.get_many(wanted)
+    for key, (value, loaded_at) in found.items():
+        here.kept.put(key, value, loaded_at)
+    here.stats.shared += len(found)
+    return {key: value for key, (value, _) in found.items()}
 
 
 def _distinct(keys: list[Any]) -> dict[Any, None]:

@@ -1,0 +1,240 @@
+"""What the workers of an executor share: two processes, broken files, and executors of Spark."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+import penstock as ps
+from penstock.lookup.shared_values import SharedValues, executor_directory
+from penstock.testing import ManualClock
+
+KEYS = range(40)
+
+
+def shared(path: Path, most: int = 100, clock: Callable[[], float] = lambda: 7.0) -> SharedValues:
+    return SharedValues(path, most, 10.0, clock)
+
+
+# Each step keeps some values by one of two workers, or lets time pass.
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.integers(0, 1), st.dictionaries(st.integers(0, 9), st.integers(), min_size=1)),
+        st.integers(1, 8),
+    ),
+    max_size=12,
+)
+
+
+@given(STEPS, st.integers(1, 12))
+def test_what_one_keeps_the_other_finds_until_it_is_old_or_there_is_too_much(
+    steps: list[Any], most: int
+) -> None:
+    clock = ManualClock()
+    loads: list[tuple[int, int, float]] = []
+    with TemporaryDirectory() as where:
+        two = [shared(Path(where) / "kept", most, clock) for _ in range(2)]
+        for step in steps:
+            if isinstance(step, int):
+                clock.advance(step)
+            else:
+                worker, values = step
+                two[worker].put_many(values)
+                loads += [(key, value, clock()) for key, value in values.items()]
+            newest = {key: (value, at) for key, value, at in loads[-most:]}
+            young = {key: each for key, each in newest.items() if clock() - each[1] < 10}
+            assert two[0].get_many(range(12)) == two[1].get_many(range(12)) == young
+
+
+def test_keys_of_types_that_are_equal_are_kept_apart(tmp_path: Path) -> None:
+    one = shared(tmp_path / "kept")
+    one.put_many({1: "int"})
+    one.put_many({1.0: "float", (1, "a"): "tuple", "é\0\ud800": "text"})
+    other = shared(tmp_path / "kept")
+    assert other.get_many([1]) == {1: ("int", 7.0)}
+    found = other.get_many([1.0, (1, "a"), "é\0\ud800", True])
+    assert {value for value, _ in found.values()} == {"float", "tuple", "text"}
+
+
+def test_what_text_does_not_tell_is_not_shared(tmp_path: Path) -> None:
+    one = shared(tmp_path / "kept")
+    one.put_many({"good": 1, "set": {1}, frozenset([1]): 1, "deep": [object()]})
+    assert shared(tmp_path / "kept").get_many(["good", "set", frozenset([1]), "deep"]) == {
+        "good": (1, 7.0)
+    }
+
+
+def test_nobody_else_may_read_it(tmp_path: Path) -> None:
+    one = shared(tmp_path / "kept")
+    one.put_many({1: 1})
+    files = list(tmp_path.iterdir())
+    assert "kept" in {file.name for file in files}
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+
+
+@pytest.mark.parametrize(
+    "break_it",
+    [
+        lambda path: path.mkdir(),
+        lambda path: path.write_bytes(b"no database" * 1_000),
+        lambda path: path.parent.rmdir(),
+        lambda path: sqlite3.connect(path).execute("CREATE TABLE other (x)"),
+    ],
+)
+def test_a_file_that_is_of_no_use_is_gone_without(
+    tmp_path: Path, break_it: Callable[[Path], Any]
+) -> None:
+    path = tmp_path / "deeper" / "kept"
+    path.parent.mkdir()
+    break_it(path)
+    one = shared(path)
+    one.put_many({1: 1})
+    assert one.get_many([1]) == {}
+
+
+def test_a_file_that_breaks_later_is_gone_without(tmp_path: Path) -> None:
+    one = shared(tmp_path / "kept")
+    one.put_many({1: 1})
+    with sqlite3.connect(tmp_path / "kept") as other:
+        other.execute("DROP TABLE kept")
+    one.put_many({2: 2})
+    assert one.get_many([1, 2]) == {}
+
+
+def put_own(path: Path, number: int) -> None:
+    """Open the file at the same time as others do, and keep a value of its own many times."""
+    one = shared(path, 10_000)
+    for each in range(50):
+        one.put_many({(number, each): each, "all": "same"})
+
+
+def test_processes_that_begin_at_once_all_keep_theirs(tmp_path: Path) -> None:
+    path, many = tmp_path / "kept", 6
+    with ProcessPoolExecutor(many, get_context("spawn")) as pool:
+        for done in [pool.submit(put_own, path, number) for number in range(many)]:
+            done.result(60)
+    keys = [(number, each) for number in range(many) for each in range(50)]
+    found = shared(path, 10_000).get_many(keys)
+    assert found == {key: (key[1], 7.0) for key in keys}
+    assert {file.name for file in tmp_path.iterdir()} <= {"kept", "kept-wal", "kept-shm"}
+
+
+def test_only_a_directory_of_sparks_for_an_executor_will_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("scratch", "blockmgr-7"):
+        (tmp_path / name).mkdir()
+    monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)
+    assert executor_directory() is None
+    expected = {"scratch": None, "blockmgr-7": tmp_path / "blockmgr-7", "blockmgr-8": None}
+    for name, found in expected.items():
+        monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path / name},/elsewhere")
+        assert executor_directory() == found
+
+
+# The look-up in such a process.
+
+
+def executors_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "blockmgr-1").mkdir()
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path / "blockmgr-1"))
+    return tmp_path / "blockmgr-1"
+
+
+def another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let what this process has kept be another's."""
+    pid = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: pid + 1)
+
+
+def test_another_worker_asks_only_for_what_none_has_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executors_own(tmp_path, monkeypatch)
+    asked: list[list[int]] = []
+
+    def load(keys: list[int]) -> dict[int, int]:
+        asked.append(keys)
+        return {key: key * 2 for key in keys if key != 3}
+
+    lookup = ps.Lookup(load)
+    assert lookup.get_many([1, 3]) == [2, None]
+    another_process(monkeypatch)
+    assert lookup.get_many([1, 2, 3, 1]) == [2, 4, None, 2]
+    assert lookup.get_many([1, 2, 3]) == [2, 4, None]
+    assert asked == [[1, 3], [2]]
+    stats = lookup.stats()
+    assert (stats.hits, stats.shared, stats.misses, stats.loads) == (4, 2, 1, 1)
+
+
+def test_a_value_is_as_old_as_when_the_other_worker_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executors_own(tmp_path, monkeypatch)
+    clock, asked = ManualClock(), []
+
+    def load(keys: list[int]) -> dict[int, float]:
+        asked.append(clock())
+        return dict.fromkeys(keys, clock())
+
+    lookup = ps.Lookup(load, expire_after="10 seconds", clock=clock)
+    first = lookup.get(1)
+    clock.advance(9)
+    another_process(monkeypatch)
+    assert lookup.get(1) == first
+    clock.advance(1)
+    assert lookup.get(1) == first + 10
+    assert len(asked) == 2
+
+
+def test_nothing_is_written_where_it_must_not_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = executors_own(tmp_path, monkeypatch)
+    assert ps.Lookup(dict.fromkeys, shared=False).get(1) is None
+    assert list(where.iterdir()) == []
+    with pytest.raises(ps.ConfigurationError, match="shared='no' of Lookup must be True or False"):
+        ps.Lookup(dict.fromkeys, shared="no")  # type: ignore[arg-type]
+
+
+# In a query on Spark. Every key is once in every micro-batch, so that no two workers can ask for
+# one at the same time.
+
+
+def asking(log: Path) -> Callable[[list[int]], dict[int, dict[str, int]]]:
+    def load(keys: list[int]) -> dict[int, dict[str, int]]:
+        with open(log, "a") as file:
+            file.write("".join(f"{key}\n" for key in keys))
+        return {key: {"double": key * 2} for key in keys}
+
+    return load
+
+
+def test_a_query_asks_once_for_a_key(spark: SparkSession, tmp_path: Path) -> None:
+    for _ in range(6):
+        rows = spark.range(len(KEYS), numPartitions=1).orderBy("id")
+        rows.write.mode("append").parquet(str(tmp_path / "in"))
+    read = spark.readStream.schema("id bigint").option("maxFilesPerTrigger", 1)
+    lookup = ps.Lookup(asking(tmp_path / "asked"))
+    sink = ps.sinks.memory()
+    found = ps.Stream.read(read.parquet(str(tmp_path / "in"))).map_batches(
+        lookup.onto("id", ["double"]), "id bigint, double bigint"
+    )
+    query = ps.run(found.to(sink), checkpoint=tmp_path / "ck", available_now=True)
+    assert query.await_termination(120)
+    assert Counter(map(tuple, sink.rows())) == {(key, key * 2): 6 for key in KEYS}
+    asked = Counter(map(int, (tmp_path / "asked").read_text().split()))
+    assert asked == dict.fromkeys(KEYS, 1)
