@@ -37,6 +37,8 @@ from penstock.sources.schedule import Schedule
 
 FREE = KeyCost(low_ms=0.0, high_ms=0.0)
 LIMIT_SECONDS = 240
+# Five seconds from here, and a watermark two behind, close ten seconds of the clock.
+ORIGIN = "2026-01-01T00:00:08Z"
 
 
 def rows_of(load: Load) -> list[tuple[int, float]]:
@@ -117,7 +119,7 @@ def check_windows(windows: list[dict[str, Any]], readings: list[dict[str, Any]])
 
 class TestJob:
     def test_every_row_ends_where_it_should(self, spark: SparkSession, tmp_path: Path) -> None:
-        load = Load(seconds=5, rate=200.0, cost=FREE)
+        load = Load(seconds=5, rate=200.0, cost=FREE, origin=ORIGIN)
         query = demo.start(spark, load, tmp_path / "out", available_now=True)
         lines: list[str] = []
         names = [output.name for output in query.topology.outputs]

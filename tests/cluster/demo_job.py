@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from penstock import demo, journal
 
 
-def run(spark: SparkSession, where: str, seconds: str, rate: str) -> dict[str, Any]:
-    load = demo.Load(seconds=int(seconds), rate=float(rate))
+def run(spark: SparkSession, where: str, seconds: str, rate: str, origin: str) -> dict[str, Any]:
+    load = demo.Load(seconds=int(seconds), rate=float(rate), origin=origin)
     query = demo.start(spark, load, Path(where) / "out", available_now=True)
     query.await_termination(240)
     last = query.status().last

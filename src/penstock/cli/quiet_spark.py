@@ -136,6 +136,10 @@ def _logging_to(log: BinaryIO) -> Iterator[None]:
         logging.getLogger().addHandler(handler)
         try:
             yield
+        except KeyboardInterrupt:
+            # Threads that were talking to the JVM may find out later, and are not heard any more.
+            logging.getLogger().addHandler(logging.NullHandler())
+            raise
         finally:
             logging.getLogger().removeHandler(handler)
 

@@ -92,12 +92,14 @@ class Together:
 class Load:
     """``rate`` rows a second on average: a slow rise, and three bursts at four times the rate.
 
-    The last burst is over well before the end, so that what waits can be worked off.
+    The last burst is over well before the end, so that what waits can be worked off. Event times
+    begin now, or at ``origin``.
     """
 
     seconds: int = 60
     rate: float = 250.0
     cost: KeyCost = UNEVEN
+    origin: str | None = None
 
     @property
     def trace(self) -> Trace:
@@ -120,6 +122,7 @@ class Load:
             delays=ps.sources.ExponentialDelay(mean_seconds=1.5, fraction=0.1),
             max_rows_per_batch=max(1, round(4 * TRIGGER_SECONDS * self.rate)),
             seed=SEED,
+            origin=self.origin,
             spark=spark,
         )
 
