@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import psycopg
@@ -109,6 +110,20 @@ def test_a_restart_between_two_questions_is_not_noticed(server: PostgresServer) 
     server.stop("fast")
     server.start()
     assert lookup.get(2) == {"city": "city 2"}
+
+
+def test_tables_of_queries_that_are_over_do_not_hold_connections_for_ever(
+    server: PostgresServer,
+) -> None:
+    tables = [table_of(server) for _ in range(12)]
+    for table in tables:
+        assert table([1]) == {1: {"city": "city 1"}}
+    count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'penstock lookup'"
+    deadline = monotonic() + 20  # the server notices a moment later
+    while server.sql(count) != [("8",)] and monotonic() < deadline:
+        sleep(0.05)
+    assert server.sql(count) == [("8",)]
+    assert all(table([2]) == {2: {"city": "city 2"}} for table in tables)
 
 
 def test_a_server_that_comes_back_while_it_is_waited_for(

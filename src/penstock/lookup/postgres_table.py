@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import monotonic, sleep
@@ -29,7 +30,8 @@ class _Connected:
 
 
 # By process: a connection can't be shared with a fork, and must outlive the pickled function.
-_connections: dict[tuple[int, str], _Connected] = {}
+_connections: OrderedDict[tuple[int, str], _Connected] = OrderedDict()
+_MOST_CONNECTIONS = 8
 _away_until: dict[tuple[int, str], float] = {}
 
 
@@ -111,9 +113,8 @@ class PostgresTable:
     def _asked(self, which: tuple[int, str], keys: list[Any]) -> dict[Any, dict[str, Any]]:
         psycopg = _psycopg()
         try:
-            if which not in _connections:
-                _connections[which] = self._connected()
-            to = _connections[which]
+            to = _connections.get(which) or self._connected()
+            _keep(which, to)
             rows = to.connection.execute(to.query, [keys]).fetchall()
         except psycopg.OperationalError as error:
             # Without an SQLSTATE it is of the client, which lost or never had the connection.
@@ -165,6 +166,16 @@ class PostgresTable:
         key = quote(self.key).replace("%", "%%")
         listed = f"unnest(%s::{found[0]}[]) WITH ORDINALITY AS asked(k, n)"
         return f"{names}{listed} ON t.{key} = asked.k"
+
+
+def _keep(which: tuple[int, str], to: _Connected) -> None:
+    """Keep a connection as the one used last, and close those of queries that are long over."""
+    _connections[which] = to
+    _connections.move_to_end(which)
+    while len(_connections) > _MOST_CONNECTIONS:
+        (process, _), old = _connections.popitem(last=False)
+        if process == os.getpid():  # else it is still the parent's
+            old.connection.close()
 
 
 class _Lost(Exception):
