@@ -93,6 +93,10 @@ class Zone(timezone.__base__):  # type: ignore[name-defined, misc]
         return timedelta(0)
 
 
+class OwnZoneInfo(ZoneInfo):
+    """A class that text would lose."""
+
+
 @pytest.mark.parametrize(
     "value",
     [
@@ -103,6 +107,9 @@ class Zone(timezone.__base__):  # type: ignore[name-defined, misc]
         {"deep": [Named("x")]},
         {Named("x"): 1},
         datetime(2024, 1, 1, tzinfo=Zone()),
+        datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=1), "CET")),
+        datetime(2024, 1, 1, tzinfo=OwnZoneInfo("Europe/Berlin")),
+        time(1, tzinfo=timezone(timedelta(0), "GMT")),
         time(1, tzinfo=Zone()),
         time(1, tzinfo=ZoneInfo("Europe/Berlin")),
     ],

@@ -7,11 +7,11 @@ import re
 import subprocess
 import sys
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
 import psycopg
@@ -113,16 +113,22 @@ def test_a_restart_between_two_questions_is_not_noticed(server: PostgresServer) 
 
 
 def test_tables_of_queries_that_are_over_do_not_hold_connections_for_ever(
-    server: PostgresServer,
+    server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    clock = ManualClock()
+    monkeypatch.setattr(postgres_table, "monotonic", clock)
+    monkeypatch.setattr(postgres_table, "_connections", OrderedDict())
     tables = [table_of(server) for _ in range(12)]
-    for table in tables:
+    for table in tables * 2:
         assert table([1]) == {1: {"city": "city 1"}}
-    count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'penstock lookup'"
-    deadline = monotonic() + 20  # the server notices a moment later
-    while server.sql(count) != [("8",)] and monotonic() < deadline:
-        sleep(0.05)
-    assert server.sql(count) == [("8",)]
+    opened = [each.connection for each in postgres_table._connections.values()]
+    assert len(opened) == 12  # none was closed to make room for another that is used as well
+    clock.advance(59)
+    assert tables[11]([2]) == {2: {"city": "city 2"}}
+    assert [each.closed for each in opened] == [False] * 12
+    clock.advance(1)
+    assert tables[10]([2]) == {2: {"city": "city 2"}}
+    assert [each.closed for each in opened] == [True] * 4 + [False] * 8
     assert all(table([2]) == {2: {"city": "city 2"}} for table in tables)
 
 

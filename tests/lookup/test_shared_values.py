@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import os
 import sqlite3
 import stat
+import sys
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import time
 from typing import Any
 
 import pytest
@@ -19,6 +24,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import penstock as ps
+from penstock.lookup import shared_values
 from penstock.lookup.shared_values import SharedValues, executor_directory
 from penstock.testing import ManualClock
 
@@ -52,7 +58,7 @@ def test_what_one_keeps_the_other_finds_until_it_is_old_or_there_is_too_much(
                 clock.advance(step)
             else:
                 worker, values = step
-                two[worker].put_many(values)
+                two[worker].put_many(values, clock())
                 loads += [(key, value, clock()) for key, value in values.items()]
             newest = {key: (value, at) for key, value, at in loads[-most:]}
             young = {key: each for key, each in newest.items() if clock() - each[1] < 10}
@@ -61,8 +67,8 @@ def test_what_one_keeps_the_other_finds_until_it_is_old_or_there_is_too_much(
 
 def test_keys_of_types_that_are_equal_are_kept_apart(tmp_path: Path) -> None:
     one = shared(tmp_path / "kept")
-    one.put_many({1: "int"})
-    one.put_many({1.0: "float", (1, "a"): "tuple", "é\0\ud800": "text"})
+    one.put_many({1: "int"}, 7.0)
+    one.put_many({1.0: "float", (1, "a"): "tuple", "é\0\ud800": "text"}, 7.0)
     other = shared(tmp_path / "kept")
     assert other.get_many([1]) == {1: ("int", 7.0)}
     found = other.get_many([1.0, (1, "a"), "é\0\ud800", True])
@@ -71,7 +77,7 @@ def test_keys_of_types_that_are_equal_are_kept_apart(tmp_path: Path) -> None:
 
 def test_what_text_does_not_tell_is_not_shared(tmp_path: Path) -> None:
     one = shared(tmp_path / "kept")
-    one.put_many({"good": 1, "set": {1}, frozenset([1]): 1, "deep": [object()]})
+    one.put_many({"good": 1, "set": {1}, frozenset([1]): 1, "deep": [object()]}, 7.0)
     assert shared(tmp_path / "kept").get_many(["good", "set", frozenset([1]), "deep"]) == {
         "good": (1, 7.0)
     }
@@ -79,10 +85,11 @@ def test_what_text_does_not_tell_is_not_shared(tmp_path: Path) -> None:
 
 def test_nobody_else_may_read_it(tmp_path: Path) -> None:
     one = shared(tmp_path / "kept")
-    one.put_many({1: 1})
-    files = list(tmp_path.iterdir())
-    assert "kept" in {file.name for file in files}
+    one.put_many({1: 1}, 7.0)
+    files = list((tmp_path / "kept").iterdir())
+    assert "kept.sqlite" in {file.name for file in files}
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    assert stat.S_IMODE((tmp_path / "kept").stat().st_mode) == 0o700
 
 
 @pytest.mark.parametrize(
@@ -90,35 +97,106 @@ def test_nobody_else_may_read_it(tmp_path: Path) -> None:
     [
         lambda path: path.mkdir(),
         lambda path: path.write_bytes(b"no database" * 1_000),
-        lambda path: path.parent.rmdir(),
+        lambda path: path.parent.rmdir() or path.parent.touch(),
+        lambda path: path.symlink_to(path.parent.parent / "elsewhere"),
+        lambda path: path.parent.rmdir() or path.parent.symlink_to("nowhere"),
         lambda path: sqlite3.connect(path).execute("CREATE TABLE other (x)"),
     ],
 )
 def test_a_file_that_is_of_no_use_is_gone_without(
     tmp_path: Path, break_it: Callable[[Path], Any]
 ) -> None:
-    path = tmp_path / "deeper" / "kept"
+    path = tmp_path / "own" / "kept.sqlite"
     path.parent.mkdir()
+    old = os.umask(0o077)
     break_it(path)
-    one = shared(path)
-    one.put_many({1: 1})
+    os.umask(old)
+    one = shared(path.parent)
+    one.put_many({1: 1}, 7.0)
     assert one.get_many([1]) == {}
 
 
 def test_a_file_that_breaks_later_is_gone_without(tmp_path: Path) -> None:
     one = shared(tmp_path / "kept")
-    one.put_many({1: 1})
-    with sqlite3.connect(tmp_path / "kept") as other:
+    one.put_many({1: 1}, 7.0)
+    with sqlite3.connect(tmp_path / "kept" / "kept.sqlite") as other:
         other.execute("DROP TABLE kept")
-    one.put_many({2: 2})
+    one.put_many({2: 2}, 7.0)
     assert one.get_many([1, 2]) == {}
+
+
+def test_what_was_put_there_by_another_is_not_read(tmp_path: Path) -> None:
+    shared(tmp_path / "kept").put_many({1: "true"}, 7.0)
+    path = tmp_path / "kept" / "kept.sqlite"
+    path.chmod(0o644)
+    assert shared(tmp_path / "kept").get_many([1]) == {}
+    path.chmod(0o600)
+    assert shared(tmp_path / "kept").get_many([1]) == {1: ("true", 7.0)}
+
+
+def test_a_file_that_is_only_locked_is_used_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_values, "_WAIT_SECONDS", 0.01)
+    one = shared(tmp_path / "kept")
+    one.put_many({1: 1}, 7.0)
+    other = sqlite3.connect(tmp_path / "kept" / "kept.sqlite", isolation_level=None)
+    with closing(other):
+        other.execute("BEGIN IMMEDIATE")
+        one.put_many({2: 2}, 7.0)
+        assert one.get_many([1, 2]) == {1: (1, 7.0)}
+        other.execute("ROLLBACK")
+    one.put_many({3: 3}, 7.0)
+    assert one.get_many([1, 2, 3]) == {1: (1, 7.0), 3: (3, 7.0)}
+
+
+def test_an_answer_that_took_long_does_not_replace_a_newer_one(tmp_path: Path) -> None:
+    one = shared(tmp_path / "kept")
+    one.put_many({1: "new"}, 5.0)
+    one.put_many({1: "old", 2: "other"}, 4.0)
+    assert one.get_many([1, 2]) == {1: ("new", 5.0), 2: ("other", 4.0)}
+
+
+def test_what_another_process_cannot_read_it_asks_for_itself(tmp_path: Path) -> None:
+    one = shared(tmp_path / "kept")
+    deep: list[Any] = []
+    for _ in range(300):
+        deep = [deep]
+    one.put_many({"deep": deep, "good": 1, "zone": 2}, 7.0)
+    with sqlite3.connect(tmp_path / "kept" / "kept.sqlite") as other:
+        zone = json.dumps(["datetime", "2024-01-01T00:00:00", "Plant/Bonn", 0])
+        other.execute("UPDATE kept SET value = ? WHERE key = '\"zone\"'", [zone])
+        nested = "[" * 5_000 + "]" * 5_000
+        other.execute("UPDATE kept SET value = ? WHERE key = '\"deep\"'", [nested])
+    assert one.get_many(["deep", "good", "zone"]) == {"good": (1, 7.0)}
+
+
+def test_a_time_that_no_file_can_hold_is_kept_by_nobody(tmp_path: Path) -> None:
+    one = shared(tmp_path / "kept")
+    one.put_many({1: 1}, 2**70)
+    assert one.get_many([1]) == {}
+
+
+def test_files_of_look_ups_that_are_long_over_go(tmp_path: Path) -> None:
+    for name in ("over", "used"):
+        shared(tmp_path / f"penstock-lookup-{name}").put_many({1: 1}, 7.0)
+    (tmp_path / "not-ours").mkdir()
+    ages = {"over": 7, "used": 5}
+    for name, hours in ages.items():
+        where = tmp_path / f"penstock-lookup-{name}"
+        for file in (where, *where.iterdir()):
+            os.utime(file, (time() - hours * 3600,) * 2)
+    os.utime(tmp_path / "not-ours", (0, 0))
+    shared(tmp_path / "penstock-lookup-new")
+    left = {file.name for file in tmp_path.iterdir()}
+    assert left == {"penstock-lookup-used", "penstock-lookup-new", "not-ours"}
 
 
 def put_own(path: Path, number: int) -> None:
     """Open the file at the same time as others do, and keep a value of its own many times."""
     one = shared(path, 10_000)
     for each in range(50):
-        one.put_many({(number, each): each, "all": "same"})
+        one.put_many({(number, each): each, "all": "same"}, 7.0)
 
 
 def test_processes_that_begin_at_once_all_keep_theirs(tmp_path: Path) -> None:
@@ -129,7 +207,8 @@ def test_processes_that_begin_at_once_all_keep_theirs(tmp_path: Path) -> None:
     keys = [(number, each) for number in range(many) for each in range(50)]
     found = shared(path, 10_000).get_many(keys)
     assert found == {key: (key[1], 7.0) for key in keys}
-    assert {file.name for file in tmp_path.iterdir()} <= {"kept", "kept-wal", "kept-shm"}
+    names = {f"kept.sqlite{end}" for end in ("", "-wal", "-shm")}
+    assert {file.name for file in path.iterdir()} <= names
 
 
 def test_only_a_directory_of_sparks_for_an_executor_will_do(
@@ -145,6 +224,18 @@ def test_only_a_directory_of_sparks_for_an_executor_will_do(
         assert executor_directory() == found
 
 
+def test_a_directory_in_which_others_may_write_will_not_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = executors_own(tmp_path, monkeypatch)
+    for above, mode, is_used in ((0o755, 0o755, True), (0o755, 0o775, False), (0o700, 0o775, True)):
+        tmp_path.chmod(above)
+        own.chmod(mode)
+        assert executor_directory() == (own if is_used else None)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    assert executor_directory() is None
+
+
 # The look-up in such a process.
 
 
@@ -152,6 +243,11 @@ def executors_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "blockmgr-1").mkdir()
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path / "blockmgr-1"))
     return tmp_path / "blockmgr-1"
+
+
+def as_sent(lookup: ps.Lookup) -> ps.Lookup:
+    """Return what workers have of a lookup that was sent to them."""
+    return copy.copy(lookup)  # by what pickle takes of it
 
 
 def another_process(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +266,7 @@ def test_another_worker_asks_only_for_what_none_has_asked(
         asked.append(keys)
         return {key: key * 2 for key in keys if key != 3}
 
-    lookup = ps.Lookup(load)
+    lookup = as_sent(ps.Lookup(load))
     assert lookup.get_many([1, 3]) == [2, None]
     another_process(monkeypatch)
     assert lookup.get_many([1, 2, 3, 1]) == [2, 4, None, 2]
@@ -190,7 +286,7 @@ def test_a_value_is_as_old_as_when_the_other_worker_asked(
         asked.append(clock())
         return dict.fromkeys(keys, clock())
 
-    lookup = ps.Lookup(load, expire_after="10 seconds", clock=clock)
+    lookup = as_sent(ps.Lookup(load, expire_after="10 seconds", clock=clock))
     first = lookup.get(1)
     clock.advance(9)
     another_process(monkeypatch)
@@ -204,8 +300,47 @@ def test_nothing_is_written_where_it_must_not_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     where = executors_own(tmp_path, monkeypatch)
-    assert ps.Lookup(dict.fromkeys, shared=False).get(1) is None
+    assert as_sent(ps.Lookup(dict.fromkeys, shared=False)).get(1) is None
+    # Of a module that is imported each worker makes its own, which would leave a file for each.
+    assert ps.Lookup(dict.fromkeys).get(1) is None
     assert list(where.iterdir()) == []
+    assert as_sent(ps.Lookup(dict.fromkeys)).get(1) is None
+    assert len(list(where.iterdir())) == 1
+
+
+def test_a_value_is_as_old_as_when_it_was_asked_for_not_when_it_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executors_own(tmp_path, monkeypatch)
+    clock = ManualClock()
+
+    def load(keys: list[int]) -> dict[int, float]:
+        began = clock()
+        clock.advance(9)
+        return dict.fromkeys(keys, began)
+
+    lookup = as_sent(ps.Lookup(load, expire_after="10 seconds", clock=clock))
+    first = lookup.get(1)
+    clock.advance(1)
+    assert lookup.get(1) == first + 10
+    another_process(monkeypatch)
+    clock.advance(1)
+    assert lookup.get(1) == first + 20
+
+
+def test_a_python_without_sqlite_keeps_values_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = executors_own(tmp_path, monkeypatch)
+    monkeypatch.delitem(sys.modules, "penstock.lookup.shared_values")
+    monkeypatch.setitem(sys.modules, "sqlite3", None)
+    lookup = as_sent(ps.Lookup(lambda keys: dict.fromkeys(keys, 7)))
+    assert lookup.get_many([1, 1, 1]) == [7, 7, 7]
+    assert lookup.stats().loads == 1
+    assert list(where.iterdir()) == []
+
+
+def test_wrong_answers_to_share() -> None:
     with pytest.raises(ps.ConfigurationError, match="shared='no' of Lookup must be True or False"):
         ps.Lookup(dict.fromkeys, shared="no")  # type: ignore[arg-type]
 

@@ -18,10 +18,10 @@ class KeptValues:
 
     >>> kept = KeptValues(2, None, lambda: 0.0)
     >>> for key in "ab":
-    ...     kept.put(key, key.upper())
+    ...     kept.put(key, key.upper(), 0.0)
     >>> kept.get("a")
     'A'
-    >>> kept.put("c", "C")
+    >>> kept.put("c", "C", 0.0)
     >>> kept.get("b") is ABSENT, len(kept)
     (True, 2)
     """
@@ -49,9 +49,9 @@ class KeptValues:
         self._values.move_to_end(key)
         return value
 
-    def put(self, key: Hashable, value: Any, loaded_at: float | None = None) -> None:
-        """Keep a value as of when it was loaded, which is now unless told."""
-        self._values[key] = (value, self._clock() if loaded_at is None else loaded_at)
+    def put(self, key: Hashable, value: Any, loaded_at: float) -> None:
+        """Keep a value as of when it was asked for."""
+        self._values[key] = (value, loaded_at)
         self._values.move_to_end(key)
         while len(self._values) > self._max_entries:
             self._values.popitem(last=False)

@@ -9,15 +9,17 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from penstock.arguments import checked, shown
 from penstock.errors import ConfigurationError
 from penstock.lookup.kept_values import ABSENT, KeptValues
-from penstock.lookup.shared_values import SharedValues, executor_directory
 from penstock.windows.durations import Duration, seconds
+
+if TYPE_CHECKING:
+    from penstock.lookup.shared_values import SharedValues
 
 Load = Callable[[list[Any]], Mapping[Any, Any]]
 _MOST_LOOKUPS = 64
@@ -59,7 +61,8 @@ class Lookup:
     ``load`` gets a list of keys, none of them twice, and returns a mapping with the values of those
     that it found. Values are kept in memory, and so is that a key has none: by each Python worker,
     which Spark uses again for further tasks, with ``spark.python.worker.reuse``. What one worker
-    asked for the others of its executor find in a file beside Spark's shuffles.
+    asked for the others of its executor find in a file beside Spark's shuffles. Of a lookup in a
+    module that workers import each worker has its own, which shares nothing.
 
     Parameters
     ----------
@@ -74,7 +77,7 @@ class Lookup:
         Whether the workers of an executor share what they asked for. ``False`` where nothing of it
         may be written to a disk.
     clock
-        Where the time comes from, in seconds.
+        Where the time comes from, in seconds; the same in all processes of a machine.
 
     >>> squares = Lookup(lambda keys: {key: key**2 for key in keys if key < 10})
     >>> squares.get(3), squares.get(12), squares.get_many([3, 4, 3])
@@ -123,6 +126,11 @@ class Lookup:
         self._max_entries = max_entries
         self._clock = clock
         self._id = uuid.uuid4().hex
+        self._was_sent = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is sent to workers, who have one id only where it was sent to them."""
+        return self.__dict__ | {"_was_sent": True}
 
     def get(self, key: Hashable) -> Any:
         """Return the value of a key; None where it has none, and for None."""
@@ -176,7 +184,7 @@ class Lookup:
         return f"Lookup({name})"
 
     def _loaded(self, wanted: list[Any], here: _Here) -> dict[Any, Any]:
-        began = time.perf_counter()
+        loaded_at, began = self._clock(), time.perf_counter()
         try:
             loaded = self._load(wanted)
         finally:
@@ -189,9 +197,9 @@ class Lookup:
             )
         found = {key: loaded.get(key) for key in wanted}
         for key, value in found.items():
-            here.kept.put(key, value)
+            here.kept.put(key, value, loaded_at)
         if here.shared is not None:
-            here.shared.put_many(found)
+            here.shared.put_many(found, loaded_at)
         return found
 
     def _process(self) -> _Here:
@@ -200,14 +208,24 @@ class Lookup:
         with _here_lock:
             if which not in _here:
                 limits = self._max_entries, self._ttl_seconds, self._clock
-                where = executor_directory() if self._is_shared else None
-                file = where and where / f"penstock-lookup-{self._id}.sqlite"
-                shared = None if file is None else SharedValues(file, *limits)
-                _here[which] = _Here(KeptValues(*limits), shared)
+                _here[which] = _Here(KeptValues(*limits), self._shared())
                 while len(_here) > _MOST_LOOKUPS:  # of queries that are long over
                     _here.popitem(last=False)
             _here.move_to_end(which)
             return _here[which]
+
+    def _shared(self) -> SharedValues | None:
+        if not (self._is_shared and self._was_sent):
+            return None
+        try:
+            from penstock.lookup.shared_values import SharedValues, directory_of, executor_directory
+        except ImportError:  # a Python that was built without SQLite
+            return None
+        executor = executor_directory()
+        if executor is None:
+            return None
+        directory = directory_of(executor, self._id)
+        return SharedValues(directory, self._max_entries, self._ttl_seconds, self._clock)
 
 
 @dataclass(frozen=True)

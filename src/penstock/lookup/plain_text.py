@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -66,9 +66,9 @@ def _decoded(coded: Any) -> Any:
 def _of_datetime(moment: datetime) -> tuple[str, str | None, int]:
     """Return a moment's wall clock, its zone's name, and which of two equal hours it is in."""
     zone = moment.tzinfo
-    if zone is None or type(zone) is timezone:
+    if zone is None or _is_offset(zone):
         return moment.isoformat(), None, moment.fold
-    if isinstance(zone, ZoneInfo) and zone.key is not None:
+    if type(zone) is ZoneInfo and zone.key is not None:
         return moment.replace(tzinfo=None).isoformat(), zone.key, moment.fold
     raise NotPlain(f"a time in {zone!r}")
 
@@ -79,9 +79,14 @@ def _to_datetime(text: str, zone: str | None, fold: int) -> datetime:
 
 
 def _of_time(moment: time) -> tuple[str, int]:
-    if moment.tzinfo is not None and type(moment.tzinfo) is not timezone:
+    if moment.tzinfo is not None and not _is_offset(moment.tzinfo):
         raise NotPlain(f"a time in {moment.tzinfo!r}")
     return moment.isoformat(), moment.fold
+
+
+def _is_offset(zone: tzinfo) -> bool:
+    """Whether a zone is an offset and nothing more, such as a name of its own."""
+    return type(zone) is timezone and repr(zone) == repr(timezone(zone.utcoffset(None)))
 
 
 _TO_TEXT: dict[type, Callable[[Any], tuple[Any, ...]]] = {

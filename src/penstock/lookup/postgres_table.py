@@ -21,17 +21,19 @@ class DatabaseAway(PenstockError):
     """A database could not be reached, however often it was tried."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Connected:
     """A connection and the query for it; the type of the key is the table's."""
 
     connection: Any
     query: str
+    used_at: float = 0.0
 
 
 # By process: a connection can't be shared with a fork, and must outlive the pickled function.
 _connections: OrderedDict[tuple[int, str], _Connected] = OrderedDict()
-_MOST_CONNECTIONS = 8
+_MOST_UNUSED = 8
+_UNUSED_SECONDS = 60.0
 _away_until: dict[tuple[int, str], float] = {}
 
 
@@ -170,11 +172,15 @@ class PostgresTable:
 
 def _keep(which: tuple[int, str], to: _Connected) -> None:
     """Keep a connection as the one used last, and close those of queries that are long over."""
+    to.used_at = monotonic()
     _connections[which] = to
     _connections.move_to_end(which)
-    while len(_connections) > _MOST_CONNECTIONS:
-        (process, _), old = _connections.popitem(last=False)
-        if process == os.getpid():  # else it is still the parent's
+    while len(_connections) > _MOST_UNUSED:
+        first, old = next(iter(_connections.items()))
+        if to.used_at - old.used_at < _UNUSED_SECONDS:
+            break
+        del _connections[first]
+        if first[0] == os.getpid():  # else it is still the parent's
             old.connection.close()
 
 

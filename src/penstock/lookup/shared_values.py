@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
+import stat
+import time
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
@@ -13,6 +16,9 @@ from typing import Any
 from penstock.lookup.plain_text import NotPlain, as_text, of_text
 
 _WAIT_SECONDS = 1.0
+_UNUSED_SECONDS = 6 * 3600.0
+_PREFIX = "penstock-lookup-"
+_BUSY_OR_FULL = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL}
 Found = dict[Hashable, tuple[Any, float]]
 """Values by key, each with the time at which it was loaded."""
 
@@ -20,30 +26,43 @@ Found = dict[Hashable, tuple[Any, float]]
 def executor_directory() -> Path | None:
     """Return where this executor keeps temporary files; None but in a Python worker of Spark.
 
-    Spark makes it when an executor starts, takes it away when it ends, and names it to workers.
+    Spark makes it when an executor starts and names it to workers. None also where another user
+    could put something there.
     """
     first = Path(os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0])
-    return first if first.name.startswith("blockmgr-") and first.is_dir() else None
+    try:
+        found, above = first.stat(), first.parent.stat()
+    except OSError:
+        return None
+    # What is above is what Spark keeps for itself, whatever mode new directories have.
+    others_write = found.st_mode & 0o022 and above.st_mode & 0o077
+    is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not others_write
+    return first if is_own and first.name.startswith("blockmgr-") else None
+
+
+def directory_of(executor: Path, lookup: str) -> Path:
+    """Return what is for a lookup with an id in an executor's directory."""
+    return executor / f"{_PREFIX}{lookup}"
 
 
 class SharedValues:
-    """Values of the last so many loads of a key, in a SQLite file.
+    """Values of the last so many loads of a key, in a SQLite file in a directory of its own.
 
     Only a second place to look: where the file can't be read or written, nothing is found and
-    nothing is kept, and this process does not try again. Values that text does not tell exactly
-    are not kept either.
+    nothing is kept. This process then does not try again, unless the file was only locked or its
+    disk full. Values that text does not tell exactly are not kept either.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as where:
     ...     one, other = (SharedValues(Path(where) / "kept", 2, None, lambda: 7.0) for _ in "12")
-    ...     one.put_many({"a": 1, "b": None})
+    ...     one.put_many({"a": 1, "b": None}, 7.0)
     ...     other.get_many(["a", "b", "c"])
     {'a': (1, 7.0), 'b': (None, 7.0)}
     """
 
     def __init__(
         self,
-        path: Path,
+        directory: Path,
         max_entries: int,
         ttl_seconds: float | None,
         clock: Callable[[], float],
@@ -53,7 +72,7 @@ class SharedValues:
         self._clock = clock
         self._database: sqlite3.Connection | None
         try:
-            self._database = _opened(path)
+            self._database = _opened(directory)
         except (OSError, sqlite3.Error):
             self._database = None
 
@@ -67,16 +86,23 @@ class SharedValues:
             " AND at > ?",
             [(asked, oldest)],
         )
-        return {by_text[key]: (of_text(value), at) for key, value, at in rows}
+        found = {}
+        for key, value, at in rows:
+            with suppress(Exception):  # what this process can't read, it asks for itself
+                found[by_text[key]] = of_text(value), at
+        return found
 
-    def put_many(self, values: Mapping[Hashable, Any]) -> None:
-        """Keep values as of now."""
-        now = self._clock()
-        texts = [(_text(key), _text(value), now) for key, value in values.items()]
+    def put_many(self, values: Mapping[Hashable, Any], loaded_at: float) -> None:
+        """Keep values as of when they were asked for, but for those that are newer already."""
+        texts = [(_text(key), _text(value), loaded_at) for key, value in values.items()]
         plain = [row for row in texts if None not in row]
         if plain:
             # A row that is replaced gets a new number, so numbers count loads.
-            self._run("INSERT OR REPLACE INTO kept (key, value, at) VALUES (?, ?, ?)", plain)
+            self._run(
+                "INSERT OR REPLACE INTO kept (key, value, at) SELECT ?1, ?2, ?3"
+                " WHERE NOT EXISTS (SELECT 1 FROM kept WHERE key = ?1 AND at > ?3)",
+                plain,
+            )
             oldest = "(SELECT max(number) FROM kept) - ?"
             self._run(f"DELETE FROM kept WHERE number <= {oldest}", [(self._max_entries,)])
 
@@ -88,21 +114,39 @@ class SharedValues:
                 if len(rows) == 1:
                     return self._database.execute(statement, rows[0]).fetchall()
                 self._database.executemany(statement, rows)
-        except sqlite3.Error:
-            self._database.close()
-            self._database = None
+        except (sqlite3.Error, OverflowError) as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _BUSY_OR_FULL:
+                self._database.close()
+                self._database = None
         return []
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def _opened(directory: Path) -> sqlite3.Connection:
     """Open the file, made whole before others see it: workers begin at the same time."""
-    if not path.exists():
+    path = directory / "kept.sqlite"
+    if not os.path.lexists(path):
+        _sweep(directory.parent)
+        directory.mkdir(mode=0o700, exist_ok=True)
         _make(path)
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise PermissionError(f"{path} was put there by another")
+    os.utime(path)
     # Tasks of a worker may run in several threads; who uses this holds a lock.
     database = sqlite3.connect(path, timeout=_WAIT_SECONDS, check_same_thread=False)
     # A worker that is killed while it writes does no harm; a machine that fails loses the file.
     database.execute("PRAGMA synchronous = OFF")
     return database
+
+
+def _sweep(executor: Path) -> None:
+    """Take away files of look-ups that are long over; where one goes on, it begins anew."""
+    for each in executor.glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            newest = max(file.stat().st_mtime for file in (each, *each.iterdir()))
+            if newest < time.time() - _UNUSED_SECONDS:
+                # At once for all who open it by its name; who has it open still has it.
+                shutil.rmtree(each.rename(each.with_name(f"{_PREFIX}over-{os.getpid()}")))
 
 
 def _make(path: Path) -> None:
