@@ -95,8 +95,9 @@ def test_a_real_ctrl_c_leaves_no_traceback() -> None:
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)
     told, complaints = process.communicate(timeout=120)
-    assert (process.returncode, told) == (BROKEN_OFF, "")
-    assert complaints == "penstock: broken off\n"
+    assert (told, complaints) == ("", "penstock: broken off\n")
+    # A shell says 130 to both: Python itself ends by the signal where it came within an exec().
+    assert process.returncode in (BROKEN_OFF, -signal.SIGINT)
 
 
 def _is_loaded(pid: int) -> bool:
