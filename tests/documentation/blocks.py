@@ -3,7 +3,8 @@
 Notes are HTML comments, which readers of the page do not see:
 
 - ``<!-- setup`` ... ``-->``: Python that runs before what follows it;
-- ``<!-- not run: why -->``: the Python below needs what is not here, so that it is only checked;
+- ``<!-- needs: what -->``: the Python below runs in the suites that have it (``a cluster``, ``a
+  Kafka broker``), and elsewhere is only checked;
 - ``<!-- output -->``: the text below is what the Python above prints;
 - ``<!-- output: numbers vary -->``: the same, but for its numbers;
 - ``<!-- file: name -->``: the block below is put in a file of that name, for Python to read.
@@ -20,7 +21,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<info>[^`]*)$")
-NOTE = re.compile(r"^ *<!-- (?P<note>not run|output|file)(?:: (?P<said>.+?))? -->$")
+NOTE = re.compile(r"^ *<!-- (?P<note>needs|output|file)(?:: (?P<said>.+?))? -->$")
 SETUP = re.compile(r"^ *<!-- setup$")
 
 
@@ -40,6 +41,15 @@ class Block:
         """Return where it stands, for messages."""
         page = self.page.relative_to(ROOT) if self.page.is_relative_to(ROOT) else self.page
         return f"{page}:{self.line}"
+
+
+def pages_that_need(what: str) -> list[Path]:
+    """Return the pages with blocks that run only where there is something."""
+    return [
+        page
+        for page in PAGES
+        if any(block.note == "needs" and block.said == what for block in blocks_of(page))
+    ]
 
 
 class PageError(Exception):

@@ -6,6 +6,8 @@ import contextlib
 import io
 import os
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +22,27 @@ class WrongOutput(AssertionError):
     """A page shows what its code does not print."""
 
 
-def run_page(page: Path, folder: Path) -> int:
-    """Run a page's Python in one namespace, in a folder of its own; return how many blocks ran.
+@dataclass
+class Ran:
+    """What is left of a page that ran: its names, and the number of blocks that a reader sees."""
 
-    Spark takes a relative path from where its JVM was started, so that ``"out/`` is turned to the
-    folder in the code itself.
+    names: dict[str, Any]
+    blocks: int = 0
+
+
+def run_page(
+    page: Path, folder: Path, there: str = "", places: Mapping[str, str] | None = None
+) -> Ran:
+    """Run a page's Python in one namespace, in a folder of its own.
+
+    Blocks that need something run where it is what is ``there``. ``places`` are put where the page
+    names places of its reader's. Spark takes a relative path from where its JVM was started, so
+    that ``"out/`` is turned to the folder in the code itself.
     """
     # As a script: Spark's workers get the functions of __main__ by value.
-    namespace: dict[str, Any] = {"__name__": "__main__"}
+    ran = Ran({"__name__": "__main__"})
+    places = {"out/": f"{folder}{os.sep}out/"} | dict(places or {})
     printed = io.StringIO()
-    ran = 0
     with contextlib.chdir(folder):
         for block in blocks_of(page):
             if block.note == "file":
@@ -37,21 +50,23 @@ def run_page(page: Path, folder: Path) -> int:
             elif block.note == "output":
                 compare(block, printed.getvalue().replace(f"{folder}{os.sep}out", "out"))
                 printed = io.StringIO()
-            elif block.language == "python" and block.note == "not run":
-                check_names(block, namespace)
+            elif block.language == "python" and block.note == "needs" and block.said != there:
+                check_names(block, ran.names)
             elif block.language == "python":
                 with contextlib.redirect_stdout(printed):
-                    _run(block, namespace, folder)
-                ran += block.note != "setup"
+                    _run(block, ran.names, places)
+                ran.blocks += block.note != "setup"
     return ran
 
 
-def _run(block: Block, namespace: dict[str, Any], folder: Path) -> None:
-    code = re.sub(r'(["\'])out/', rf"\1{folder}{os.sep}out/", block.text)
+def _run(block: Block, names: dict[str, Any], places: Mapping[str, str]) -> None:
+    code = block.text
+    for shown, real in places.items():
+        code = re.sub(rf"([\"']){re.escape(shown)}", rf"\g<1>{real}", code)
     # Empty lines above it, so that a traceback names the lines of the page.
     compiled = compile("\n" * (block.line - 1) + code, str(block.page), "exec")
     try:
-        exec(compiled, namespace)
+        exec(compiled, names)
     except Exception as error:
         error.add_note(f"in the block at {block.where}")
         raise

@@ -30,7 +30,7 @@ def shown(text: str, note: str = "<!-- output -->") -> str:
 
 def test_blocks_of_a_page_share_their_names_and_its_hidden_set_up(tmp_path: Path) -> None:
     page = page_with(SETUP + python("y = x + 1") + python("print(y)") + shown("3"), tmp_path)
-    assert run_page(page, tmp_path) == 2
+    assert run_page(page, tmp_path).blocks == 2
 
 
 def test_a_block_that_raises_is_named_by_its_line(tmp_path: Path) -> None:
@@ -92,15 +92,19 @@ def test_a_block_may_be_a_file(tmp_path: Path) -> None:
     ],
 )
 def test_names_are_checked_where_code_is_not_run(code: str, tmp_path: Path) -> None:
-    page = page_with(python(code, "<!-- not run: needs Kafka -->"), tmp_path)
+    page = page_with(python(code, "<!-- needs: a Kafka broker -->"), tmp_path)
     with pytest.raises(UnknownName):
         run_page(page, tmp_path)
 
 
-def test_code_that_is_not_run_is_not_run(tmp_path: Path) -> None:
-    code = "import penstock as ps\nslots = ps.ExecutorSlots(max=4)\nraise ValueError(slots)"
-    page = page_with(python(code, "<!-- not run: needs a cluster -->"), tmp_path)
-    assert run_page(page, tmp_path) == 0
+def test_code_runs_only_where_there_is_what_it_needs(tmp_path: Path) -> None:
+    code = "import penstock as ps\nslots = ps.ExecutorSlots(max=4)\nmade = open('place/a').read()"
+    page = page_with(python(code, "<!-- needs: a cluster -->"), tmp_path)
+    (tmp_path / "a").write_text("here")
+    assert run_page(page, tmp_path).blocks == 0
+    assert run_page(page, tmp_path, "a Kafka broker").blocks == 0
+    ran = run_page(page, tmp_path, "a cluster", {"place/": f"{tmp_path}/"})
+    assert (ran.blocks, ran.names["made"]) == (1, "here")
 
 
 @pytest.mark.parametrize(
