@@ -17,14 +17,16 @@ from penstock.errors import ConfigurationError
 
 @given(st.integers(1, 1_000), observations())
 def test_uses_as_many_slots_as_it_was_told(slots: int, observation: Observation) -> None:
-    assert Static(slots).decide(observation) == Decision(slots, f"{slots} slots, always")
+    told = Static(slots).decide(observation)
+    assert told == Decision(slots, "1 slot, always" if slots == 1 else f"{slots} slots, always")
 
 
 @given(observations())
 def test_uses_all_there_are_unless_told(observation: Observation) -> None:
     decision = Static().decide(observation)
     every = observation.slots or 1  # where all are lost, one is asked for
-    assert decision == Decision(every, f"all {every} slots, always")
+    said = "1 slot" if every == 1 else f"{every} slots"
+    assert decision == Decision(every, f"all there are: {said}")
 
 
 @pytest.mark.parametrize("slots", [0, -1, 2.5, True, "3"])

@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from penstock.elasticity.rails.rail import in_slots
 from penstock.inspection import Holding, Problem
 from penstock.inspection.files import COMMIT_RECORDS
 from penstock.inspection.holding import HeldGroups, HeldRows, HeldSource, HeldWindows
@@ -59,8 +60,7 @@ def _summary(found: Holding) -> list[str]:
         )
     lines.append("A query is running on it." if found.is_running else "No query is running on it.")
     if found.decision is not None:
-        slots = "1 slot" if found.decision.slots == 1 else f"{found.decision.slots} slots"
-        lines.append(f"It used {slots}: {found.decision.reason}.")
+        lines.append(f"It used {in_slots(found.decision.slots)}: {found.decision.reason}.")
     return lines
 
 

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from penstock.cli.remaining import Line
 from penstock.cli.run_record import BatchRecord, RunRecord
+from penstock.elasticity.rails.rail import in_slots
 
 SHOWN_BATCHES = 8
 _BARS = "▁▂▃▄▅▆▇█"
@@ -203,7 +204,7 @@ def plain_line(batch: BatchRecord, outputs: Sequence[str]) -> str:
     out = "".join(f", {name} {batch.rows_out.get(name, 0)}" for name in outputs)
     return (
         f"batch {batch.batch_id}: {batch.rows_in} rows, {batch.rows_per_second:.0f} rows/s, "
-        f"{batch.batch_seconds:.1f} s{of_trigger}{waiting}, {batch.slots} slots{out}, "
+        f"{batch.batch_seconds:.1f} s{of_trigger}{waiting}, {in_slots(batch.slots)}{out}, "
         f"{batch.failed_rows} failed"
     )
 

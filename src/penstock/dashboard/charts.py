@@ -36,6 +36,7 @@ class Line:
     is_dashed: bool = False
     is_step: bool = False
     is_filled: bool = False
+    width: float = 1.8
 
 
 def lines(
@@ -188,7 +189,7 @@ def _curve(line: Line, colour: str, is_time: bool) -> dict[str, Any]:
         "showSymbol": len(line.x) < 2,
         "data": _data(line.x, line.y, is_time),
         "lineStyle": {
-            "width": 1.8,
+            "width": line.width,
             "color": colour,
             "type": "dashed" if line.is_dashed else "solid",
         },

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from penstock.elasticity.decision import Decision
 from penstock.elasticity.observation import Observation
+from penstock.elasticity.rails.rail import in_slots
 from penstock.errors import ConfigurationError
 
 
@@ -31,5 +32,5 @@ class Static:
         """Return the same number of slots whatever was seen."""
         if self.slots is None:
             every = max(1, observation.slots)  # all may be lost, and a plan needs one
-            return Decision(every, f"all {every} slots, always")
-        return Decision(self.slots, f"{self.slots} slots, always")
+            return Decision(every, f"all there are: {in_slots(every)}")
+        return Decision(self.slots, f"{in_slots(self.slots)}, always")

@@ -202,13 +202,14 @@ def _slots(shown: Shown, batches: Buckets) -> Chart:
     query, since, until = shown.query, shown.since_seconds, shown.until_seconds
     planned = query.decisions.demands.buckets(since, until, 200)
     counts = query.slots.buckets(since, until, 200)
+    # Mostly they are the same number: each is thinner than those below it, so that all are seen.
     drawn = [
-        Line("used", batches["at"], batches["used"], is_step=True, is_filled=True),
-        Line("planned", planned["at"], planned["slots"], is_step=True),
+        Line("used", batches["at"], batches["used"], is_step=True, is_filled=True, width=9),
+        Line("planned", planned["at"], planned["slots"], is_step=True, width=6),
         Line("demand", planned["at"], planned["demand"], colour=SOFT, is_dashed=True),
     ]
     if len(counts):
-        drawn.append(Line("requested", counts["at"], counts["requested"], is_step=True))
+        drawn.append(Line("requested", counts["at"], counts["requested"], is_step=True, width=3.5))
         drawn.append(Line("observed", counts["at"], counts["observed"], is_step=True))
     else:
         drawn.append(Line("observed", batches["at"], batches["slots"], is_step=True))
