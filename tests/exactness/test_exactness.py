@@ -28,7 +28,7 @@ from exactness.once_wrong import BEFORE_1970, BLOCKS_OF_ONE_WIDTH, MANY_OPEN_WIN
 from exactness.ours import run_ours, run_ours_again
 
 CASES = int(os.environ.get("PENSTOCK_CASES", "6"))
-CASES_IN_CI = 200
+CASES_IN_CI = 100
 IN_MEMORY = "/dev/shm"
 Pair = tuple[Case, Case]
 
