@@ -170,6 +170,7 @@ def check_wait(owner: str, name: str, seconds: float | None) -> None:
 
 
 def _fits(value: Any, wanted: Any) -> bool:
+    wanted = _meant(wanted)
     origin = get_origin(wanted)
     if origin in (Union, UnionType):
         return any(_fits(value, each) for each in get_args(wanted))
@@ -187,6 +188,13 @@ def _fits(value: Any, wanted: Any) -> bool:
 
 
 _ABSTRACT_CALLABLE = get_origin(Callable[[], None])
+
+
+def _meant(wanted: Any) -> Any:
+    """Return what a type stands for that has a name of its own, as NumPy's have from 2.5 on."""
+    while (named := getattr(wanted, "__value__", None)) is not None:
+        wanted = named
+    return wanted
 
 
 def _all_fit(values: Any, wanted: tuple[Any, ...]) -> bool:
@@ -227,6 +235,7 @@ def _is_number(value: Any, kind: type[Any]) -> bool:
 
 
 def _in_words(wanted: Any) -> str:
+    wanted = _meant(wanted)
     origin = get_origin(wanted)
     if origin in (Union, UnionType):
         return " or ".join(_in_words(each) for each in get_args(wanted))
