@@ -99,9 +99,9 @@ class SharedValues:
         if plain:
             # A row that is replaced gets a new number, so numbers count loads.
             self._run(
-                "INSERT OR REPLACE INTO kept (key, value, at) SELECT ?1, ?2, ?3"
-                " WHERE NOT EXISTS (SELECT 1 FROM kept WHERE key = ?1 AND at > ?3)",
-                plain,
+                "INSERT OR REPLACE INTO kept (key, value, at) SELECT ?, ?, ?"
+                " WHERE NOT EXISTS (SELECT 1 FROM kept WHERE key = ? AND at > ?)",
+                [(key, value, at, key, at) for key, value, at in plain],
             )
             oldest = "(SELECT max(number) FROM kept) - ?"
             self._run(f"DELETE FROM kept WHERE number <= {oldest}", [(self._max_entries,)])
