@@ -3,7 +3,10 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from collections.abc import Iterable
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
@@ -115,6 +118,60 @@ def test_columns_are_added_with_one_question_a_batch() -> None:
         "name": ["n7", None, None, "n7", "n8"],
     }
     assert table.asked == [[7, 5, 8]]
+
+
+def test_an_hour_that_comes_twice_is_two() -> None:
+    """Summer time ended in Berlin: 2:30 was half past midnight in UTC, and an hour later again."""
+    moments = [datetime(2024, 10, 27, hour, 30, tzinfo=UTC) for hour in (0, 1, 0)]
+
+    def load(keys: list[datetime]) -> dict[datetime, dict[str, str]]:
+        return {key: {"utc": key.astimezone(UTC).isoformat()} for key in keys}
+
+    lookup, expected = ps.Lookup(load), [each.isoformat() for each in moments]
+    batch = pa.RecordBatch.from_pydict(
+        {"k": pa.array(moments, pa.timestamp("us", "Europe/Berlin"))}
+    )
+    assert lookup.onto("k", ["utc"])(batch)["utc"].to_pylist() == expected
+    local = [each.astimezone(ZoneInfo("Europe/Berlin")) for each in moments]
+    assert [each["utc"] for each in lookup.get_many(local)] == expected
+    assert lookup.stats().misses == 2
+
+
+def test_keys_that_python_takes_for_equal_are_told_apart() -> None:
+    def load(keys: list[Any]) -> dict[Any, str]:
+        return {key: repr(key) for key in keys}
+
+    lookup = ps.Lookup(load)
+    for _ in range(2):
+        assert lookup.get_many([1, True, 1.0, (1, 2), (True, 2)]) == [
+            "1", "True", "1.0", "(1, 2)", "(True, 2)"
+        ]  # fmt: skip
+    assert (lookup.stats().misses, lookup.stats().loads) == (5, 3)
+
+
+def test_what_is_no_number_is_one_key() -> None:
+    asked: list[list[float]] = []
+
+    def load(keys: list[float]) -> dict[float, str]:
+        asked.append(keys)
+        return {key: str(key) for key in keys}
+
+    lookup = ps.Lookup(load, max_entries=3)
+    nans = [float("nan") for _ in range(20)]
+    assert lookup.get_many([1.0, *nans]) == ["1.0", *["nan"] * 20]
+    assert lookup.get_many([*nans, Decimal("NaN"), 1.0]) == [*["nan"] * 20, "NaN", "1.0"]
+    assert [len(each) for each in asked] == [2, 1]
+
+
+def test_a_function_may_take_its_list_apart() -> None:
+    def load(keys: list[int]) -> dict[int, int]:
+        found = {}
+        while keys:
+            key = keys.pop()
+            found[key] = 10 * key
+        return found
+
+    assert ps.Lookup(load).get_many([1, 2, 1]) == [10, 20, 10]
 
 
 def test_a_key_of_several_columns_is_a_tuple() -> None:

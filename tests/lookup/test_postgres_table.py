@@ -9,9 +9,10 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import psycopg
@@ -47,6 +48,7 @@ def server(running: PostgresServer) -> PostgresServer:
 def table_of(server: PostgresServer, table: str = "cities", **given: Any) -> ps.PostgresTable:
     key, columns = given.pop("key", "code"), given.pop("columns", ["city"])
     conninfo = f"host=127.0.0.1 port={server.port} user=postgres dbname=postgres"
+    conninfo += given.pop("also", "")
     return ps.PostgresTable(conninfo, table, key, columns, password=PASSWORD, **given)
 
 
@@ -85,6 +87,93 @@ def test_keys_and_values_of_many_types(server: PostgresServer) -> None:
     }.items():
         found = table_of(server, "Odd %s", key=key, columns=["n", "at", "missing"])([value])
         assert found == {value: row}
+
+
+def keyed(server: PostgresServer, key_type: str, *keys: str) -> ps.Lookup:
+    """Return a look-up in a table with keys of a type, each with itself as text."""
+    rows = ", ".join(f"('{key}', '{key}')" for key in keys)
+    server.sql(
+        f"DROP TABLE IF EXISTS keyed; CREATE TABLE keyed (code {key_type} PRIMARY KEY, city text);"
+        f"INSERT INTO keyed VALUES {rows}"
+    )
+    return ps.Lookup(table_of(server, "keyed"))
+
+
+def cities(lookup: ps.Lookup, keys: list[Any]) -> list[str | None]:
+    return [found and found["city"] for found in lookup.get_many(keys)]
+
+
+def test_keys_are_not_cut_to_the_length_of_their_column(server: PostgresServer) -> None:
+    lookup = keyed(server, "char(3)", "BER", "B")
+    assert cities(lookup, ["BER", "BOGUS", "B", "BE"]) == ["BER", None, "B", None]
+    lookup = keyed(server, "varchar(3)", "BER", "B")
+    assert cities(lookup, ["BER", "BERN", "B"]) == ["BER", None, "B"]
+    assert cities(keyed(server, "bit(3)", "101", "100"), ["100", "101"]) == ["100", "101"]
+
+
+def test_a_number_is_not_rounded_to_one_that_is_there(server: PostgresServer) -> None:
+    lookup = keyed(server, "int", "1", "2", "3")
+    asked = [2.4, 2.6, 2.0, Decimal("3.4"), Decimal(3), float("nan"), float("inf"), 2]
+    assert cities(lookup, asked) == [None, None, "2", None, "3", None, None, "2"]
+    assert cities(keyed(server, "numeric", "2.4"), [2.4, Decimal("2.40")]) == ["2.4", "2.4"]
+
+
+def test_a_time_is_not_cut_to_a_day(server: PostgresServer) -> None:
+    lookup = keyed(server, "date", "2024-01-01")
+    assert cities(lookup, [date(2024, 1, 1)]) == ["2024-01-01"]
+    with pytest.raises(ps.PenstockError, match="Look up by a date"):
+        lookup.get(datetime(2024, 1, 1, 23))
+
+
+@pytest.mark.parametrize(
+    ("key_type", "there", "wrong"),
+    [
+        ("int", [1, 2], [5_000_000_000, 2**70]),
+        ("text", ["1", "2"], ["x\0y"]),
+        ("uuid", [f"00000000-0000-0000-0000-00000000000{n}" for n in "12"], ["nope"]),
+        ("small", [1, 2], [1_000]),
+    ],
+)
+def test_a_key_that_cannot_be_one_has_no_row_and_fails_no_other(
+    key_type: str, there: list[Any], wrong: list[Any], server: PostgresServer
+) -> None:
+    server.sql("DROP DOMAIN IF EXISTS small CASCADE; CREATE DOMAIN small int CHECK (VALUE < 100)")
+    lookup = keyed(server, key_type, *map(str, there))
+    found = [str(key) for key in there]
+    assert cities(lookup, [wrong[0], *there, *wrong]) == [None, *found, *[None] * len(wrong)]
+    before = questions(server)
+    assert cities(lookup, [*there, *wrong]) == [*found, *[None] * len(wrong)]
+    assert questions(server) == before
+
+
+def test_a_value_that_cannot_be_read_is_not_taken_for_none(server: PostgresServer) -> None:
+    server.sql(
+        "CREATE VIEW far AS SELECT code, now() + (code || ' years')::interval AS city FROM cities;"
+        "INSERT INTO cities VALUES (20000)"  # a year that Python does not have
+    )
+    lookup = ps.Lookup(table_of(server, "far"))
+    assert lookup.get(1) is not None
+    with pytest.raises(psycopg.DataError):
+        lookup.get_many([2, 20_000])
+
+
+def test_a_table_that_is_changed_meanwhile_is_looked_up_again(server: PostgresServer) -> None:
+    table = table_of(server)
+    assert table([1]) == {1: {"city": "city 1"}}
+    server.sql("ALTER TABLE cities ALTER code TYPE text")
+    with pytest.raises(psycopg.ProgrammingError):
+        table([1])
+    assert table(["1"]) == {"1": {"city": "city 1"}}
+
+
+def test_a_connection_that_the_server_found_idle_is_made_again(server: PostgresServer) -> None:
+    also = " application_name=idle options='-c idle_session_timeout=200'"
+    table = table_of(server, also=also)
+    assert table([1]) == {1: {"city": "city 1"}}
+    count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'idle'"
+    while server.sql(count) != [("0",)]:
+        sleep(0.05)
+    assert table([2]) == {2: {"city": "city 2"}}
 
 
 def test_a_key_that_is_not_unique_is_refused(server: PostgresServer) -> None:

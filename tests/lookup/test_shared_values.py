@@ -7,15 +7,16 @@ import json
 import os
 import sqlite3
 import stat
+import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import time
+from time import monotonic, time
 from typing import Any
 
 import pytest
@@ -33,6 +34,16 @@ KEYS = range(40)
 
 def shared(path: Path, most: int = 100, clock: Callable[[], float] = lambda: 7.0) -> SharedValues:
     return SharedValues(path, most, 10.0, clock)
+
+
+def keep(by: SharedValues, values: dict[Any, Any], at: float) -> None:
+    by.put_many(values.items(), at)
+
+
+def found(by: SharedValues, keys: Iterable[Any]) -> dict[Any, Any]:
+    """Return what is there, by key."""
+    keys = list(keys)
+    return {key: each for key, each in zip(keys, by.get_many(keys), strict=True) if each}
 
 
 # Each step keeps some values by one of two workers, or lets time pass.
@@ -58,34 +69,34 @@ def test_what_one_keeps_the_other_finds_until_it_is_old_or_there_is_too_much(
                 clock.advance(step)
             else:
                 worker, values = step
-                two[worker].put_many(values, clock())
+                keep(two[worker], values, clock())
                 loads += [(key, value, clock()) for key, value in values.items()]
             newest = {key: (value, at) for key, value, at in loads[-most:]}
             young = {key: each for key, each in newest.items() if clock() - each[1] < 10}
-            assert two[0].get_many(range(12)) == two[1].get_many(range(12)) == young
+            assert found(two[0], range(12)) == found(two[1], range(12)) == young
 
 
 def test_keys_of_types_that_are_equal_are_kept_apart(tmp_path: Path) -> None:
     one = shared(tmp_path / "kept")
-    one.put_many({1: "int"}, 7.0)
-    one.put_many({1.0: "float", (1, "a"): "tuple", "é\0\ud800": "text"}, 7.0)
+    keep(one, {1: "int"}, 7.0)
+    keep(one, {1.0: "float", (1, "a"): "tuple", "é\0\ud800": "text"}, 7.0)
     other = shared(tmp_path / "kept")
-    assert other.get_many([1]) == {1: ("int", 7.0)}
-    found = other.get_many([1.0, (1, "a"), "é\0\ud800", True])
-    assert {value for value, _ in found.values()} == {"float", "tuple", "text"}
+    assert found(other, [1]) == {1: ("int", 7.0)}
+    those = found(other, [1.0, (1, "a"), "é\0\ud800", True])
+    assert {value for value, _ in those.values()} == {"float", "tuple", "text"}
 
 
 def test_what_text_does_not_tell_is_not_shared(tmp_path: Path) -> None:
     one = shared(tmp_path / "kept")
-    one.put_many({"good": 1, "set": {1}, frozenset([1]): 1, "deep": [object()]}, 7.0)
-    assert shared(tmp_path / "kept").get_many(["good", "set", frozenset([1]), "deep"]) == {
+    keep(one, {"good": 1, "set": {1}, frozenset([1]): 1, "deep": [object()]}, 7.0)
+    assert found(shared(tmp_path / "kept"), ["good", "set", frozenset([1]), "deep"]) == {
         "good": (1, 7.0)
     }
 
 
 def test_nobody_else_may_read_it(tmp_path: Path) -> None:
     one = shared(tmp_path / "kept")
-    one.put_many({1: 1}, 7.0)
+    keep(one, {1: 1}, 7.0)
     files = list((tmp_path / "kept").iterdir())
     assert "kept.sqlite" in {file.name for file in files}
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
@@ -112,26 +123,26 @@ def test_a_file_that_is_of_no_use_is_gone_without(
     break_it(path)
     os.umask(old)
     one = shared(path.parent)
-    one.put_many({1: 1}, 7.0)
-    assert one.get_many([1]) == {}
+    keep(one, {1: 1}, 7.0)
+    assert found(one, [1]) == {}
 
 
 def test_a_file_that_breaks_later_is_gone_without(tmp_path: Path) -> None:
     one = shared(tmp_path / "kept")
-    one.put_many({1: 1}, 7.0)
+    keep(one, {1: 1}, 7.0)
     with sqlite3.connect(tmp_path / "kept" / "kept.sqlite") as other:
         other.execute("DROP TABLE kept")
-    one.put_many({2: 2}, 7.0)
-    assert one.get_many([1, 2]) == {}
+    keep(one, {2: 2}, 7.0)
+    assert found(one, [1, 2]) == {}
 
 
 def test_what_was_put_there_by_another_is_not_read(tmp_path: Path) -> None:
-    shared(tmp_path / "kept").put_many({1: "true"}, 7.0)
+    keep(shared(tmp_path / "kept"), {1: "true"}, 7.0)
     path = tmp_path / "kept" / "kept.sqlite"
     path.chmod(0o644)
-    assert shared(tmp_path / "kept").get_many([1]) == {}
+    assert found(shared(tmp_path / "kept"), [1]) == {}
     path.chmod(0o600)
-    assert shared(tmp_path / "kept").get_many([1]) == {1: ("true", 7.0)}
+    assert found(shared(tmp_path / "kept"), [1]) == {1: ("true", 7.0)}
 
 
 def test_a_file_that_is_only_locked_is_used_again(
@@ -139,22 +150,25 @@ def test_a_file_that_is_only_locked_is_used_again(
 ) -> None:
     monkeypatch.setattr(shared_values, "_WAIT_SECONDS", 0.01)
     one = shared(tmp_path / "kept")
-    one.put_many({1: 1}, 7.0)
+    keep(one, {1: 1}, 7.0)
     other = sqlite3.connect(tmp_path / "kept" / "kept.sqlite", isolation_level=None)
     with closing(other):
         other.execute("BEGIN IMMEDIATE")
-        one.put_many({2: 2}, 7.0)
-        assert one.get_many([1, 2]) == {1: (1, 7.0)}
+        keep(one, {2: 2}, 7.0)
+        assert found(one, [1, 2]) == {1: (1, 7.0)}
         other.execute("ROLLBACK")
-    one.put_many({3: 3}, 7.0)
-    assert one.get_many([1, 2, 3]) == {1: (1, 7.0), 3: (3, 7.0)}
+    keep(one, {4: 4}, 7.0)  # not tried again so soon, as rows would wait for it one by one
+    later = monotonic() + 31
+    monkeypatch.setattr(shared_values.time, "monotonic", lambda: later)
+    keep(one, {3: 3}, 7.0)
+    assert found(one, [1, 2, 3, 4]) == {1: (1, 7.0), 3: (3, 7.0)}
 
 
 def test_an_answer_that_took_long_does_not_replace_a_newer_one(tmp_path: Path) -> None:
     one = shared(tmp_path / "kept")
-    one.put_many({1: "new"}, 5.0)
-    one.put_many({1: "old", 2: "other"}, 4.0)
-    assert one.get_many([1, 2]) == {1: ("new", 5.0), 2: ("other", 4.0)}
+    keep(one, {1: "new"}, 5.0)
+    keep(one, {1: "old", 2: "other"}, 4.0)
+    assert found(one, [1, 2]) == {1: ("new", 5.0), 2: ("other", 4.0)}
 
 
 def test_what_another_process_cannot_read_it_asks_for_itself(tmp_path: Path) -> None:
@@ -162,24 +176,24 @@ def test_what_another_process_cannot_read_it_asks_for_itself(tmp_path: Path) -> 
     deep: list[Any] = []
     for _ in range(300):
         deep = [deep]
-    one.put_many({"deep": deep, "good": 1, "zone": 2}, 7.0)
+    keep(one, {"deep": deep, "good": 1, "zone": 2}, 7.0)
     with sqlite3.connect(tmp_path / "kept" / "kept.sqlite") as other:
         zone = json.dumps(["datetime", "2024-01-01T00:00:00", "Plant/Bonn", 0])
         other.execute("UPDATE kept SET value = ? WHERE key = '\"zone\"'", [zone])
         nested = "[" * 5_000 + "]" * 5_000
         other.execute("UPDATE kept SET value = ? WHERE key = '\"deep\"'", [nested])
-    assert one.get_many(["deep", "good", "zone"]) == {"good": (1, 7.0)}
+    assert found(one, ["deep", "good", "zone"]) == {"good": (1, 7.0)}
 
 
 def test_a_time_that_no_file_can_hold_is_kept_by_nobody(tmp_path: Path) -> None:
     one = shared(tmp_path / "kept")
-    one.put_many({1: 1}, 2**70)
-    assert one.get_many([1]) == {}
+    keep(one, {1: 1}, 2**70)
+    assert found(one, [1]) == {}
 
 
 def test_files_of_look_ups_that_are_long_over_go(tmp_path: Path) -> None:
     for name in ("over", "used"):
-        shared(tmp_path / f"penstock-lookup-{name}").put_many({1: 1}, 7.0)
+        keep(shared(tmp_path / f"penstock-lookup-{name}"), {1: 1}, 7.0)
     (tmp_path / "not-ours").mkdir()
     ages = {"over": 7, "used": 5}
     for name, hours in ages.items():
@@ -196,7 +210,7 @@ def put_own(path: Path, number: int) -> None:
     """Open the file at the same time as others do, and keep a value of its own many times."""
     one = shared(path, 10_000)
     for each in range(50):
-        one.put_many({(number, each): each, "all": "same"}, 7.0)
+        keep(one, {(number, each): each, "all": "same"}, 7.0)
 
 
 def test_processes_that_begin_at_once_all_keep_theirs(tmp_path: Path) -> None:
@@ -205,10 +219,34 @@ def test_processes_that_begin_at_once_all_keep_theirs(tmp_path: Path) -> None:
         for done in [pool.submit(put_own, path, number) for number in range(many)]:
             done.result(60)
     keys = [(number, each) for number in range(many) for each in range(50)]
-    found = shared(path, 10_000).get_many(keys)
-    assert found == {key: (key[1], 7.0) for key in keys}
+    there = found(shared(path, 10_000), keys)
+    assert there == {key: (key[1], 7.0) for key in keys}
     names = {f"kept.sqlite{end}" for end in ("", "-wal", "-shm")}
     assert {file.name for file in path.iterdir()} <= names
+
+
+FORKING = """
+import os, sys
+from pathlib import Path
+from penstock.lookup.shared_values import SharedValues
+
+def opened():
+    return SharedValues(Path(sys.argv[1]), 100, None, lambda: 7.0)
+
+one = opened()
+one.put_many([(1, "parent")], 7.0)
+if not (child := os.fork()):
+    assert opened().get_many([1]) == [None]
+    opened().put_many([(2, "child")], 7.0)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert one.get_many([1, 2]) == [("parent", 7.0), None]
+"""
+
+
+def test_a_fork_of_a_process_that_uses_it_keeps_away_from_it(tmp_path: Path) -> None:
+    # SQLite tells the locks of two connections of one process apart, which a fork takes over.
+    subprocess.run([sys.executable, "-c", FORKING, str(tmp_path / "kept")], check=True, timeout=60)
 
 
 def test_only_a_directory_of_sparks_for_an_executor_will_do(

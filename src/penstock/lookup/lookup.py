@@ -16,6 +16,7 @@ import pyarrow as pa
 from penstock.arguments import checked, shown
 from penstock.errors import ConfigurationError
 from penstock.lookup.kept_values import ABSENT, KeptValues
+from penstock.lookup.marks import mark_of, without_equals
 from penstock.windows.durations import Duration, seconds
 
 if TYPE_CHECKING:
@@ -53,6 +54,18 @@ class _Here:
 # Spark unpickles a function for every task; what is kept must outlive that, so it is not in there.
 _here: OrderedDict[tuple[int, str], _Here] = OrderedDict()
 _here_lock = threading.Lock()
+_of_parent: list[_Here] = []
+
+
+def _begin_anew() -> None:
+    """Leave alone, in a process that was forked off, what its parent has open or is locking."""
+    global _here_lock
+    _here_lock = threading.Lock()
+    _of_parent.extend(_here.values())
+    _here.clear()
+
+
+os.register_at_fork(after_in_child=_begin_anew)
 
 
 class Lookup:
@@ -142,21 +155,8 @@ class Lookup:
             raise ConfigurationError(
                 f"get_many takes a list of keys, not {shown(keys)}. Write get(key) for one."
             )
-        keys = list(keys)
-        distinct = _distinct(keys)
-        here = self._process()
-        with here.lock:
-            found = {key: here.kept.get(key) for key in distinct if key is not None}
-            wanted = [key for key, value in found.items() if value is ABSENT]
-            here.stats.hits += sum(key is not None for key in keys) - len(wanted)
-            if wanted:
-                there = _of_others(wanted, here)
-                found |= there
-                wanted = [key for key in wanted if key not in there]
-            if wanted:
-                here.stats.misses += len(wanted)
-                found |= self._loaded(wanted, here)
-        return [None if key is None else found[key] for key in keys]
+        marks, found = self._found(list(keys))
+        return [found[mark] for mark in marks]
 
     @checked
     def onto(
@@ -183,10 +183,31 @@ class Lookup:
         name = getattr(self._load, "__qualname__", None) or repr(self._load)
         return f"Lookup({name})"
 
-    def _loaded(self, wanted: list[Any], here: _Here) -> dict[Any, Any]:
+    def _found(self, keys: list[Any]) -> tuple[list[Hashable], dict[Hashable, Any]]:
+        """Return a mark for every key, and the values by it: some keys are equal and not the same.
+
+        Without a key there is a mark too, and no value.
+        """
+        marks = list(map(mark_of, keys))
+        distinct = _distinct(marks, keys)
+        here = self._process()
+        with here.lock:
+            found = {mark: here.kept.get(mark) for mark, key in distinct.items() if key is not None}
+            wanted = {mark: distinct[mark] for mark, value in found.items() if value is ABSENT}
+            here.stats.hits += sum(key is not None for key in keys) - len(wanted)
+            if wanted:
+                found |= _of_others(wanted, here)
+                wanted = {mark: key for mark, key in wanted.items() if found[mark] is ABSENT}
+            here.stats.misses += len(wanted)
+            for each in without_equals(wanted):
+                found |= self._loaded(each, here)
+        found[None] = None
+        return marks, found
+
+    def _loaded(self, wanted: dict[Hashable, Any], here: _Here) -> dict[Hashable, Any]:
         loaded_at, began = self._clock(), time.perf_counter()
         try:
-            loaded = self._load(wanted)
+            loaded = self._load(list(wanted.values()))
         finally:
             here.stats.loads += 1
             here.stats.load_seconds += time.perf_counter() - began
@@ -195,11 +216,11 @@ class Lookup:
                 f"{self!r} loaded {shown(loaded)}. Return a mapping with the values of the keys "
                 "that were found, such as {'BER': 'Berlin'}."
             )
-        found = {key: loaded.get(key) for key in wanted}
-        for key, value in found.items():
-            here.kept.put(key, value, loaded_at)
+        found = {mark: loaded.get(key) for mark, key in wanted.items()}
+        for mark, value in found.items():
+            here.kept.put(mark, value, loaded_at)
         if here.shared is not None:
-            here.shared.put_many(found, loaded_at)
+            here.shared.put_many(zip(wanted.values(), found.values(), strict=True), loaded_at)
         return found
 
     def _process(self) -> _Here:
@@ -242,30 +263,31 @@ class _Onto:
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         rows = list(map(_key, *(batch.column(name).to_pylist() for name in self.keys)))
-        numbers = {key: number for number, key in enumerate(dict.fromkeys(rows))}
-        values = self.lookup.get_many(numbers)
-        places = pa.array([numbers[key] for key in rows], pa.int64())
+        marks, values = self.lookup._found(rows)
+        numbers = {mark: number for number, mark in enumerate(values)}
+        places = pa.array([numbers[mark] for mark in marks], pa.int64())
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         for column in self.columns:
-            found = pa.array([None if value is None else value[column] for value in values])
-            columns[column] = found.take(places)
+            found = [None if value is None else value[column] for value in values.values()]
+            columns[column] = pa.array(found).take(places)
         return pa.RecordBatch.from_pydict(columns)
 
 
-def _of_others(wanted: list[Any], here: _Here) -> dict[Any, Any]:
+def _of_others(wanted: dict[Hashable, Any], here: _Here) -> dict[Hashable, Any]:
     """Return the values that another worker of this executor has asked for."""
     if here.shared is None:
         return {}
-    found = here.shared.get_many(wanted)
-    for key, (value, loaded_at) in found.items():
-        here.kept.put(key, value, loaded_at)
+    there = zip(wanted, here.shared.get_many(list(wanted.values())), strict=True)
+    found = {mark: value for mark, value in there if value is not None}
+    for mark, (value, loaded_at) in found.items():
+        here.kept.put(mark, value, loaded_at)
     here.stats.shared += len(found)
-    return {key: value for key, (value, _) in found.items()}
+    return {mark: value for mark, (value, _) in found.items()}
 
 
-def _distinct(keys: list[Any]) -> dict[Any, None]:
+def _distinct(marks: list[Hashable], keys: list[Any]) -> dict[Hashable, Any]:
     try:
-        return dict.fromkeys(keys)
+        return dict(zip(marks, keys, strict=True))
     except TypeError as error:
         raise ConfigurationError(
             f"a key can't be looked up: {error}. Write a text, a number, or a tuple of these."

@@ -7,6 +7,9 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from math import isfinite
 from time import monotonic, sleep
 from typing import Any
 
@@ -27,14 +30,25 @@ class _Connected:
 
     connection: Any
     query: str
+    key_type: str
     used_at: float = 0.0
 
 
 # By process: a connection can't be shared with a fork, and must outlive the pickled function.
 _connections: OrderedDict[tuple[int, str], _Connected] = OrderedDict()
+_WHOLE = {"smallint", "integer", "bigint"}
 _MOST_UNUSED = 8
 _UNUSED_SECONDS = 60.0
 _away_until: dict[tuple[int, str], float] = {}
+# A host that is gone without a word is noticed within half a minute or so, and not after hours.
+_KEEPALIVES: dict[str, Any] = {
+    "connect_timeout": 10,
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+    "application_name": "penstock lookup",
+}
 
 
 @checked
@@ -114,18 +128,25 @@ class PostgresTable:
 
     def _asked(self, which: tuple[int, str], keys: list[Any]) -> dict[Any, dict[str, Any]]:
         psycopg = _psycopg()
+        to = _connections.get(which)
         try:
-            to = _connections.get(which) or self._connected()
+            to = to or self._connected()
             _keep(which, to)
-            rows = to.connection.execute(to.query, [keys]).fetchall()
+            fitting = [(key, sent) for key in keys for sent in fitting_key(key, to.key_type)]
+            rows = self._rows(to, fitting)
         except psycopg.OperationalError as error:
             # Without an SQLSTATE it is of the client, which lost or never had the connection.
-            if error.sqlstate is None or is_away(error.sqlstate):
+            is_closed = to is not None and to.connection.closed
+            if error.sqlstate is None or is_closed or is_away(error.sqlstate):
                 raise _Lost(str(error)) from None
             raise
+        except psycopg.ProgrammingError:
+            # The table may have been changed since the query was written.
+            if (old := _connections.pop(which, None)) is not None:
+                old.connection.close()
+            raise
         found: dict[Any, dict[str, Any]] = {}
-        for number, *values in rows:
-            key = keys[number - 1]
+        for key, values in rows:
             if key in found:
                 raise PenstockError(
                     f"{self!r} has several rows for {key!r}. Look up by a column that is unique."
@@ -133,17 +154,43 @@ class PostgresTable:
             found[key] = dict(zip(self.columns, values, strict=True))
         return found
 
+    def _rows(self, to: _Connected, keys: list[tuple[Any, Any]]) -> list[tuple[Any, list[Any]]]:
+        """Return keys with the values of their rows; a key that can't be one has no row.
+
+        One such key fails a question for many, so that each half of them is asked for then.
+        """
+        if not keys:
+            return []
+        psycopg = _psycopg()
+        try:
+            rows = to.connection.execute(to.query, [[sent for _, sent in keys]]).fetchall()
+        except (psycopg.DataError, psycopg.IntegrityError):
+            middle = len(keys) // 2
+            if middle:
+                return self._rows(to, keys[:middle]) + self._rows(to, keys[middle:])
+            if self._can_be(keys[0][1], to):
+                raise  # so it is the row that can't be read
+            return []
+        return [(keys[number - 1][0], values) for number, *values in rows]
+
+    def _can_be(self, sent: Any, to: _Connected) -> bool:
+        psycopg = _psycopg()
+        try:
+            to.connection.execute(f"SELECT %s::{to.key_type.replace('%', '%%')}[]", [[sent]])
+        except (psycopg.DataError, psycopg.IntegrityError):
+            return False
+        return True
+
     def _connected(self) -> _Connected:
         psycopg = _psycopg()
         password = self.password() if callable(self.password) else self.password
-        given = {} if password is None else {"password": password}
         try:
+            given = _KEEPALIVES | psycopg.conninfo.conninfo_to_dict(self.conninfo)
+            if password is not None:
+                given["password"] = password
             connection = psycopg.connect(
-                self.conninfo,
                 autocommit=True,
-                connect_timeout=10,
                 prepare_threshold=None,  # a pooler between may hand out another connection
-                application_name="penstock lookup",
                 **given,
             )
         except psycopg.ProgrammingError as error:
@@ -151,23 +198,28 @@ class PostgresTable:
                 f"conninfo of {self!r} can't be read: {first_line(error)}. Write 'host=... "
                 "dbname=... user=...'."
             ) from None
-        return _Connected(connection, self._query(connection))
+        key_type = self._key_type(connection)
+        return _Connected(connection, self._query(key_type), key_type)
 
-    def _query(self, connection: Any) -> str:
-        """Ask by the key's place in a list: values of some types come back as others."""
+    def _key_type(self, connection: Any) -> str:
+        # With -1 it is written as what has any length: character is one letter, and cuts keys.
         asked = (
-            "SELECT format_type(atttypid, NULL) FROM pg_attribute "
+            "SELECT format_type(atttypid, -1) FROM pg_attribute "
             "WHERE attrelid = %s::regclass AND attname = %s AND NOT attisdropped"
         )
         table = quote_table(self.table)
         found = connection.execute(asked, [table, self.key]).fetchone()
         if found is None:
             raise PenstockError(f"{self!r}: the table has no column '{self.key}'.")
+        return str(found[0])
+
+    def _query(self, key_type: str) -> str:
+        """Ask by the key's place in a list: values of some types come back as others."""
+        table = quote_table(self.table)
         columns = ", ".join(f"t.{quote(each)}" for each in self.columns)
         names = f"SELECT asked.n, {columns} FROM {table} AS t JOIN ".replace("%", "%%")
-        key = quote(self.key).replace("%", "%%")
-        listed = f"unnest(%s::{found[0]}[]) WITH ORDINALITY AS asked(k, n)"
-        return f"{names}{listed} ON t.{key} = asked.k"
+        listed = f"unnest(%s::{key_type.replace('%', '%%')}[]) WITH ORDINALITY AS asked(k, n)"
+        return f"{names}{listed} ON t.{quote(self.key).replace('%', '%%')} = asked.k"
 
 
 def _keep(which: tuple[int, str], to: _Connected) -> None:
@@ -182,6 +234,19 @@ def _keep(which: tuple[int, str], to: _Connected) -> None:
         del _connections[first]
         if first[0] == os.getpid():  # else it is still the parent's
             old.connection.close()
+
+
+def fitting_key(key: Any, key_type: str) -> list[Any]:
+    """Return the key as a column's type has it; nothing, where the type would make it another.
+
+    >>> fitting_key(2.0, "integer"), fitting_key(2.4, "integer"), fitting_key(2.4, "numeric")
+    ([2], [], [2.4])
+    """
+    if key_type in _WHOLE and isinstance(key, float | Decimal):
+        return [int(key)] if isfinite(key) and key == int(key) else []
+    if key_type == "date" and isinstance(key, datetime):
+        raise PenstockError(f"the key {key!r} is a time, and the column a date. Look up by a date.")
+    return [key]
 
 
 class _Lost(Exception):

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import stat
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,23 @@ from typing import Any
 from penstock.lookup.plain_text import NotPlain, as_text, of_text
 
 _WAIT_SECONDS = 1.0
+_REST_SECONDS = 30.0
 _UNUSED_SECONDS = 6 * 3600.0
 _PREFIX = "penstock-lookup-"
 _BUSY_OR_FULL = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL}
-Found = dict[Hashable, tuple[Any, float]]
-"""Values by key, each with the time at which it was loaded."""
+Found = tuple[Any, float]
+"""A value, with the time at which it was loaded."""
+
+
+_has_opened = _is_fork = False
+
+
+def _note_fork() -> None:
+    global _is_fork
+    _is_fork = _has_opened
+
+
+os.register_at_fork(after_in_child=_note_fork)
 
 
 def executor_directory() -> Path | None:
@@ -50,14 +62,15 @@ class SharedValues:
 
     Only a second place to look: where the file can't be read or written, nothing is found and
     nothing is kept. This process then does not try again, unless the file was only locked or its
-    disk full. Values that text does not tell exactly are not kept either.
+    disk full; then nothing is written for a while. Nor is it used in a process forked off one that
+    uses such files, as SQLite can't be. Values that text does not tell exactly are not kept.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as where:
     ...     one, other = (SharedValues(Path(where) / "kept", 2, None, lambda: 7.0) for _ in "12")
-    ...     one.put_many({"a": 1, "b": None}, 7.0)
+    ...     one.put_many([("a", 1), ("b", None)], 7.0)
     ...     other.get_many(["a", "b", "c"])
-    {'a': (1, 7.0), 'b': (None, 7.0)}
+    [(1, 7.0), (None, 7.0), None]
     """
 
     def __init__(
@@ -70,59 +83,72 @@ class SharedValues:
         self._max_entries = max_entries
         self._ttl_seconds = ttl_seconds
         self._clock = clock
+        self._write_again_at = 0.0
         self._database: sqlite3.Connection | None
         try:
             self._database = _opened(directory)
         except (OSError, sqlite3.Error):
             self._database = None
 
-    def get_many(self, keys: Iterable[Hashable]) -> Found:
-        """Return the values that are there for keys, and are not too old."""
-        by_text = {text: key for key in keys if (text := _text(key)) is not None}
+    def get_many(self, keys: Iterable[Hashable]) -> list[Found | None]:
+        """Return what is there for each key, and is not too old."""
+        texts = list(map(_text, keys))
         oldest = float("-inf") if self._ttl_seconds is None else self._clock() - self._ttl_seconds
-        asked = json.dumps(list(by_text))
+        asked = json.dumps([text for text in texts if text is not None])
         rows = self._run(
-            "SELECT key, value, at FROM kept WHERE key IN (SELECT value FROM json_each(?))"
-            " AND at > ?",
-            [(asked, oldest)],
+            lambda database: database.execute(
+                "SELECT key, value, at FROM kept WHERE key IN (SELECT value FROM json_each(?))"
+                " AND at > ?",
+                (asked, oldest),
+            ).fetchall()
         )
-        found = {}
-        for key, value, at in rows:
+        found: dict[str | None, Found] = {}
+        for key, value, at in rows or []:
             with suppress(Exception):  # what this process can't read, it asks for itself
-                found[by_text[key]] = of_text(value), at
-        return found
+                found[key] = of_text(value), at
+        return [found.get(text) for text in texts]
 
-    def put_many(self, values: Mapping[Hashable, Any], loaded_at: float) -> None:
+    def put_many(self, values: Iterable[tuple[Hashable, Any]], loaded_at: float) -> None:
         """Keep values as of when they were asked for, but for those that are newer already."""
-        texts = [(_text(key), _text(value), loaded_at) for key, value in values.items()]
-        plain = [row for row in texts if None not in row]
-        if plain:
+        texts = [(_text(key), _text(value)) for key, value in values]
+        plain = [(key, value, loaded_at, key, loaded_at) for key, value in texts if key and value]
+        if not plain or time.monotonic() < self._write_again_at:
+            return
+
+        def write(database: sqlite3.Connection) -> None:
             # A row that is replaced gets a new number, so numbers count loads.
-            self._run(
+            database.executemany(
                 "INSERT OR REPLACE INTO kept (key, value, at) SELECT ?, ?, ?"
                 " WHERE NOT EXISTS (SELECT 1 FROM kept WHERE key = ? AND at > ?)",
-                [(key, value, at, key, at) for key, value, at in plain],
+                plain,
             )
             oldest = "(SELECT max(number) FROM kept) - ?"
-            self._run(f"DELETE FROM kept WHERE number <= {oldest}", [(self._max_entries,)])
+            database.execute(f"DELETE FROM kept WHERE number <= {oldest}", (self._max_entries,))
 
-    def _run(self, statement: str, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        self._run(write)
+
+    def _run(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
+        """Do something in one transaction; return None where that can't be done."""
         if self._database is None:
-            return []
+            return None
         try:
             with self._database:
-                if len(rows) == 1:
-                    return self._database.execute(statement, rows[0]).fetchall()
-                self._database.executemany(statement, rows)
+                return work(self._database)
         except (sqlite3.Error, OverflowError) as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _BUSY_OR_FULL:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code in _BUSY_OR_FULL:  # so that not every row waits for a lock
+                self._write_again_at = time.monotonic() + _REST_SECONDS
+            elif code != sqlite3.SQLITE_TOOBIG:
                 self._database.close()
                 self._database = None
-        return []
+        return None
 
 
 def _opened(directory: Path) -> sqlite3.Connection:
     """Open the file, made whole before others see it: workers begin at the same time."""
+    global _has_opened
+    if _is_fork:
+        raise OSError("this process was forked off one that has such files open")
     path = directory / "kept.sqlite"
     if not os.path.lexists(path):
         _sweep(directory.parent)
@@ -133,7 +159,10 @@ def _opened(directory: Path) -> sqlite3.Connection:
         raise PermissionError(f"{path} was put there by another")
     os.utime(path)
     # Tasks of a worker may run in several threads; who uses this holds a lock.
-    database = sqlite3.connect(path, timeout=_WAIT_SECONDS, check_same_thread=False)
+    # It is not made again, should somebody have swept it away by now.
+    there = f"{path.absolute().as_uri()}?mode=rw"
+    database = sqlite3.connect(there, timeout=_WAIT_SECONDS, check_same_thread=False, uri=True)
+    _has_opened = True
     # A worker that is killed while it writes does no harm; a machine that fails loses the file.
     database.execute("PRAGMA synchronous = OFF")
     return database
