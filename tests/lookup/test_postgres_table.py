@@ -9,11 +9,12 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from time import sleep
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -111,18 +112,106 @@ def test_keys_are_not_cut_to_the_length_of_their_column(server: PostgresServer) 
     assert cities(keyed(server, "bit(3)", "101", "100"), ["100", "101"]) == ["100", "101"]
 
 
-def test_a_number_is_not_rounded_to_one_that_is_there(server: PostgresServer) -> None:
-    lookup = keyed(server, "int", "1", "2", "3")
-    asked = [2.4, 2.6, 2.0, Decimal("3.4"), Decimal(3), float("nan"), float("inf"), 2]
-    assert cities(lookup, asked) == [None, None, "2", None, "3", None, None, "2"]
-    assert cities(keyed(server, "numeric", "2.4"), [2.4, Decimal("2.40")]) == ["2.4", "2.4"]
+FAR = 2**53 + 1  # the first whole number that is no float
+TWO = [2.4, 2.6, 2.0, Decimal("2.4"), Decimal(2), float("nan"), float("inf"), 2, True, 2**15]
 
 
-def test_a_time_is_not_cut_to_a_day(server: PostgresServer) -> None:
-    lookup = keyed(server, "date", "2024-01-01")
-    assert cities(lookup, [date(2024, 1, 1)]) == ["2024-01-01"]
-    with pytest.raises(ps.PenstockError, match="Look up by a date"):
-        lookup.get(datetime(2024, 1, 1, 23))
+@pytest.mark.parametrize(
+    ("key_type", "there", "asked", "found"),
+    [
+        ("smallint", "1 2", TWO, [2.0, Decimal(2), 2]),
+        ("int", "1 2", [*TWO, -(2**31) - 1], [2.0, Decimal(2), 2]),
+        ("bigint", "1 2", [*TWO, Decimal("1E+2000000"), 10**400], [2.0, Decimal(2), 2]),
+        ("bigint", f"{-(2**63)} {2**63 - 1}", [-(2**63), 2**63 - 1, 2**63], [-(2**63), 2**63 - 1]),
+        ("numeric", "2.4", [2.4, Decimal("2.40"), Decimal("2.41")], [2.4, Decimal("2.40")]),
+        ("numeric", "0.3", [0.1 + 0.2, 0.3, True], [0.3]),
+        ("numeric", f"{2**53 - 2}", [2.0**53 - 1, 2.0**53 - 2], [2.0**53 - 2]),
+        ("numeric", "NaN 1", [float("nan")], [float("nan")]),
+        ("float8", f"{2**53} 0.5", [FAR, Decimal(FAR), 2**53, Decimal("0.5")], [2**53, 0.5]),
+        ("float8", "1 Infinity", [10**400, Decimal("1E+400"), True, float("inf")], [float("inf")]),
+        ("real", "16777216", [16777217, Decimal("16777216.5"), 16777216, 1e300], [16777216]),
+        ("real", "0.1 0.5 NaN", [0.1000000001, 0.5, float("nan")], [0.5, float("nan")]),
+        ("boolean", "true", [True, 1, 7, 1.0, Decimal(1), "yes"], [True, "yes"]),
+        ('"char"', "B", ["BER", "B"], ["B"]),
+        ("name", "x" * 63, ["x" * 70, "x" * 63], ["x" * 63]),
+        ("date", "2024-01-01", [date(2024, 1, 1)], [date(2024, 1, 1)]),
+        ("time", "23:00", [time(23), time(22)], [time(23)]),
+    ],
+)
+def test_no_key_becomes_another(
+    key_type: str, there: str, asked: list[Any], found: list[Any], server: PostgresServer
+) -> None:
+    """Nor does a domain make it one: it is what it is made of."""
+    lookup = keyed(server, key_type, *there.split())
+    got = [key for key, city in zip(asked, cities(lookup, asked), strict=True) if city]
+    assert list(map(repr, map(as_number, got))) == list(map(repr, map(as_number, found)))
+    server.sql(
+        "DROP DOMAIN IF EXISTS inner_domain CASCADE;"
+        f"CREATE DOMAIN inner_domain {key_type}; CREATE DOMAIN outer_domain inner_domain"
+    )
+    lookup = keyed(server, "outer_domain", *there.split())
+    assert [key for key, city in zip(asked, cities(lookup, asked), strict=True) if city] == got
+
+
+def as_number(key: Any) -> Any:
+    return float(key) if isinstance(key, int | Decimal) else key
+
+
+def test_a_domain_does_not_round_or_cut_keys_to_its_own_length(server: PostgresServer) -> None:
+    server.sql("CREATE DOMAIN price numeric(5, 2); CREATE DOMAIN short varchar(3)")
+    prices = [Decimal("1.234"), Decimal("1.23"), 1.23, Decimal(100_000)]
+    assert cities(keyed(server, "price", "1.23"), prices) == [None, "1.23", "1.23", None]
+    assert cities(keyed(server, "short", "BER"), ["BERN", "BER"]) == [None, "BER"]
+
+
+def test_a_uuid_is_told_from_other_texts_without_a_question(server: PostgresServer) -> None:
+    plain = "00000000-0000-0000-0000-00000000ab01"
+    lookup = keyed(server, "uuid", plain)
+    same = [plain, UUID(plain), plain.upper(), plain.replace("-", ""), f"{{{plain}}}"]
+    same.append("0000-0000-0000-0000-0000-0000-0000-ab01")
+    other = ["nope", "", f"{{{plain}", f"urn:uuid:{plain}", f" {plain}", f"{plain}\n", "٠" * 32]
+    before = questions(server)
+    assert cities(lookup, [*same, *other]) == [plain] * len(same) + [None] * len(other)
+    assert questions(server) == before + 1
+    assert cities(lookup, ["dev-1", "dev-2"]) == [None, None]
+    assert questions(server) == before + 1
+
+
+def test_a_number_that_no_row_can_have_is_not_asked_for(server: PostgresServer) -> None:
+    lookup, before = keyed(server, "int", "1"), questions(server)
+    assert cities(lookup, [2.5, 2**31, Decimal("NaN"), 2**40, True]) == [None] * 5
+    assert questions(server) == before
+
+
+NOON = datetime(2024, 1, 1, 12)
+
+
+@pytest.mark.parametrize(
+    ("key_type", "there", "good", "bad", "message"),
+    [
+        ("date", "2024-01-01", NOON.date(), NOON, "Look up by a date, such as key.date"),
+        ("time", "12:00", NOON.time(), NOON, r"such as key.time\(\)"),
+        ("time", "01:00", time(1), timedelta(hours=25), "is no time of day"),
+        ("time", "12:00", NOON.time(), time(12, tzinfo=UTC), r"write key.replace\(tzinfo=None\)"),
+        ("timetz", "12:00+00", time(12, tzinfo=UTC), time(12), "with the zone that it is in"),
+        ("timetz", "12:00+00", time(12, tzinfo=UTC), NOON, r"such as key.timetz\(\)"),
+        ("timestamp", "2024-01-01 12:00", NOON, NOON.replace(tzinfo=UTC), "tzinfo=None"),
+        ("timestamptz", "2024-01-01 12:00Z", NOON.replace(tzinfo=UTC), NOON, "zone that it is in"),
+        ("timestamptz", "2024-01-01 12:00Z", NOON.replace(tzinfo=UTC), NOON.date(), "with a time"),
+    ],
+)
+def test_a_time_is_not_cut_and_not_shifted_to_the_zone_of_the_server(
+    key_type: str, there: str, good: Any, bad: Any, message: str, server: PostgresServer
+) -> None:
+    server.sql("ALTER DATABASE postgres SET timezone = 'Asia/Tokyo'")
+    try:
+        lookup = keyed(server, key_type, there)
+        assert cities(lookup, [good]) == [there]
+        with pytest.raises(ps.PenstockError, match=message):
+            lookup.get(bad)
+        assert cities(lookup, [good]) == [there]
+    finally:
+        server.sql("ALTER DATABASE postgres RESET timezone")
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,12 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from decimal import Decimal
-from math import isfinite
 from time import monotonic, sleep
 from typing import Any
 
 from penstock.arguments import checked, shown
 from penstock.errors import ConfigurationError, PenstockError, first_line
+from penstock.lookup.postgres_keys import TYPE_OF_KEY, asked_as, fitting_key
 from penstock.patience import Patience, is_away
 from penstock.secrets import keep_secret
 from penstock.sql_names import check_column, check_table, quote, quote_table
@@ -36,7 +34,6 @@ class _Connected:
 
 # By process: a connection can't be shared with a fork, and must outlive the pickled function.
 _connections: OrderedDict[tuple[int, str], _Connected] = OrderedDict()
-_WHOLE = {"smallint", "integer", "bigint"}
 _MOST_UNUSED = 8
 _UNUSED_SECONDS = 60.0
 _away_until: dict[tuple[int, str], float] = {}
@@ -202,16 +199,10 @@ class PostgresTable:
         return _Connected(connection, self._query(key_type), key_type)
 
     def _key_type(self, connection: Any) -> str:
-        # With -1 it is written as what has any length: character is one letter, and cuts keys.
-        asked = (
-            "SELECT format_type(atttypid, -1) FROM pg_attribute "
-            "WHERE attrelid = %s::regclass AND attname = %s AND NOT attisdropped"
-        )
-        table = quote_table(self.table)
-        found = connection.execute(asked, [table, self.key]).fetchone()
+        found = connection.execute(TYPE_OF_KEY, [quote_table(self.table), self.key]).fetchone()
         if found is None:
             raise PenstockError(f"{self!r}: the table has no column '{self.key}'.")
-        return str(found[0])
+        return asked_as(str(found[0]))
 
     def _query(self, key_type: str) -> str:
         """Ask by the key's place in a list: values of some types come back as others."""
@@ -234,19 +225,6 @@ def _keep(which: tuple[int, str], to: _Connected) -> None:
         del _connections[first]
         if first[0] == os.getpid():  # else it is still the parent's
             old.connection.close()
-
-
-def fitting_key(key: Any, key_type: str) -> list[Any]:
-    """Return the key as a column's type has it; nothing, where the type would make it another.
-
-    >>> fitting_key(2.0, "integer"), fitting_key(2.4, "integer"), fitting_key(2.4, "numeric")
-    ([2], [], [2.4])
-    """
-    if key_type in _WHOLE and isinstance(key, float | Decimal):
-        return [int(key)] if isfinite(key) and key == int(key) else []
-    if key_type == "date" and isinstance(key, datetime):
-        raise PenstockError(f"the key {key!r} is a time, and the column a date. Look up by a date.")
-    return [key]
 
 
 class _Lost(Exception):
