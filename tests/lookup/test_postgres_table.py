@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -219,6 +220,7 @@ def test_a_time_is_not_cut_and_not_shifted_to_the_zone_of_the_server(
     [
         ("int", [1, 2], [5_000_000_000, 2**70]),
         ("text", ["1", "2"], ["x\0y"]),
+        ("text", ["1", "2"], ["\ud800", "x\udfff"]),
         ("uuid", [f"00000000-0000-0000-0000-00000000000{n}" for n in "12"], ["nope"]),
         ("small", [1, 2], [1_000]),
     ],
@@ -233,6 +235,58 @@ def test_a_key_that_cannot_be_one_has_no_row_and_fails_no_other(
     before = questions(server)
     assert cities(lookup, [*there, *wrong]) == [*found, *[None] * len(wrong)]
     assert questions(server) == before
+
+
+def test_keys_of_several_types_are_one_question_a_type(server: PostgresServer) -> None:
+    lookup = keyed(server, "text", *map(str, range(100)))
+    before = questions(server)
+    keys = [key for n in range(0, 100, 2) for key in (n, str(n + 1), Decimal(n) + 1000)]
+    expected = [city for n in range(0, 100, 2) for city in (str(n), str(n + 1), None)]
+    assert cities(lookup, keys) == expected
+    assert questions(server) == before + 3
+
+
+@pytest.mark.parametrize("key_count", [64, 256])
+def test_what_a_key_costs_that_only_the_server_can_refuse(
+    key_count: int, server: PostgresServer
+) -> None:
+    """As docs/how-to/database.md says; the last of them is asked whether it can be a key at all."""
+    lookup, before = keyed(server, "int", "1"), statements(server)
+    assert cities(lookup, ["x", *map(str, range(1, key_count))])[:2] == [None, "1"]
+    connecting = 1  # it asks for the type of the column
+    assert statements(server) - before - connecting == 2 * math.log2(key_count) + 2
+    before = statements(server)
+    assert set(cities(lookup, [f"x{n}" for n in range(key_count)])) == {None}
+    assert statements(server) - before == 3 * key_count - 1
+
+
+def statements(server: PostgresServer) -> int:
+    """Count all that was asked, also the questions that were refused before they were run."""
+    return len(re.findall(r"LOG:  (?:execute|statement)|ERROR: ", server.log))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "keys", "expected"),
+    [
+        ("LATIN1", ["a", "€", "é", "\ud800"], ["a", None, "é", None]),
+        ("SQL_ASCII", ["a", "\ud800", "€", "é"], ["a", None, "€", "é"]),
+    ],
+)
+def test_a_database_with_an_encoding_of_its_own(
+    encoding: str, keys: list[str], expected: list[str | None], server: PostgresServer
+) -> None:
+    name = f"in_{encoding.lower()}"
+    server.sql(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+    given = f"host=127.0.0.1 port={server.port} user=postgres dbname={name}"
+    with psycopg.connect(given, password=PASSWORD, client_encoding="utf8") as connection:
+        connection.execute("CREATE TABLE cities (code text, city text)")
+        for key in filter(None, expected):
+            connection.execute("INSERT INTO cities VALUES (%s, %s)", [key, key])
+    for also in ("", " client_encoding=latin1") if encoding == "LATIN1" else ("",):
+        table = table_of(server, also=f" dbname={name}{also}")
+        assert cities(ps.Lookup(table), keys) == expected
+        connection = next(reversed(postgres_table._connections.values())).connection
+        assert connection.info.encoding == ("iso8859-1" if also else "utf-8")
 
 
 def test_a_value_that_cannot_be_read_is_not_taken_for_none(server: PostgresServer) -> None:

@@ -38,7 +38,9 @@ _MOST_UNUSED = 8
 _UNUSED_SECONDS = 60.0
 _away_until: dict[tuple[int, str], float] = {}
 # A host that is gone without a word is noticed within half a minute or so, and not after hours.
-_KEEPALIVES: dict[str, Any] = {
+# In the encoding of some databases few texts could be asked for.
+_UNLESS_GIVEN: dict[str, Any] = {
+    "client_encoding": "utf8",
     "connect_timeout": 10,
     "keepalives_idle": 15,
     "keepalives_interval": 5,
@@ -130,7 +132,7 @@ class PostgresTable:
             to = to or self._connected()
             _keep(which, to)
             fitting = [(key, sent) for key in keys for sent in fitting_key(key, to.key_type)]
-            rows = self._rows(to, fitting)
+            rows = [row for alike in _by_type(fitting) for row in self._rows(to, alike)]
         except psycopg.OperationalError as error:
             # Without an SQLSTATE it is of the client, which lost or never had the connection.
             is_closed = to is not None and to.connection.closed
@@ -156,12 +158,9 @@ class PostgresTable:
 
         One such key fails a question for many, so that each half of them is asked for then.
         """
-        if not keys:
-            return []
-        psycopg = _psycopg()
         try:
             rows = to.connection.execute(to.query, [[sent for _, sent in keys]]).fetchall()
-        except (psycopg.DataError, psycopg.IntegrityError):
+        except _refusals():
             middle = len(keys) // 2
             if middle:
                 return self._rows(to, keys[:middle]) + self._rows(to, keys[middle:])
@@ -171,10 +170,9 @@ class PostgresTable:
         return [(keys[number - 1][0], values) for number, *values in rows]
 
     def _can_be(self, sent: Any, to: _Connected) -> bool:
-        psycopg = _psycopg()
         try:
             to.connection.execute(f"SELECT %s::{to.key_type.replace('%', '%%')}[]", [[sent]])
-        except (psycopg.DataError, psycopg.IntegrityError):
+        except _refusals():
             return False
         return True
 
@@ -182,7 +180,7 @@ class PostgresTable:
         psycopg = _psycopg()
         password = self.password() if callable(self.password) else self.password
         try:
-            given = _KEEPALIVES | psycopg.conninfo.conninfo_to_dict(self.conninfo)
+            given = _UNLESS_GIVEN | psycopg.conninfo.conninfo_to_dict(self.conninfo)
             if password is not None:
                 given["password"] = password
             connection = psycopg.connect(
@@ -225,6 +223,19 @@ def _keep(which: tuple[int, str], to: _Connected) -> None:
         del _connections[first]
         if first[0] == os.getpid():  # else it is still the parent's
             old.connection.close()
+
+
+def _by_type(keys: list[tuple[Any, Any]]) -> list[list[tuple[Any, Any]]]:
+    """Share keys out by the type of what is sent: psycopg sends no list of several."""
+    alike: dict[type, list[tuple[Any, Any]]] = {}
+    for key, sent in keys:
+        alike.setdefault(type(sent), []).append((key, sent))
+    return list(alike.values())
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """Return what is raised for a key that can't be one; half a letter has no encoding at all."""
+    return _psycopg().DataError, UnicodeEncodeError
 
 
 class _Lost(Exception):
