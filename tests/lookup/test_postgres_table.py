@@ -409,6 +409,28 @@ def test_a_server_that_stays_away_fails_rows_and_only_the_first_of_them_waits(
     assert lookup.get(1) == {"city": "city 1"}
 
 
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[psycopg.Connection[Any]]:
+    """Note the connections that are made."""
+    made: list[psycopg.Connection[Any]] = []
+    connect = psycopg.connect
+    monkeypatch.setattr(
+        psycopg, "connect", lambda **given: made.append(connect(**given)) or made[-1]
+    )
+    return made
+
+
+def test_a_key_of_a_type_that_is_never_the_columns_is_named(
+    server: PostgresServer, opened: list[psycopg.Connection[Any]]
+) -> None:
+    lookup = keyed(server, "uuid", str(UUID(int=7)))
+    for number in (7, 8):
+        with pytest.raises(ps.PenstockError, match=rf"the key {number} .*uuid: cannot cast type"):
+            lookup.get(number)
+    assert cities(lookup, [UUID(int=7)]) == [str(UUID(int=7))]
+    assert len(opened) == 1
+
+
 def test_wrong_names_and_passwords_are_told_at_once_without_the_password(
     server: PostgresServer,
 ) -> None:

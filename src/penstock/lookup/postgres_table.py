@@ -158,8 +158,14 @@ class PostgresTable:
 
         One such key fails a question for many, so that each half of them is asked for then.
         """
+        psycopg = _psycopg()
         try:
             rows = to.connection.execute(to.query, [[sent for _, sent in keys]]).fetchall()
+        except psycopg.errors.CannotCoerce as error:
+            raise PenstockError(
+                f"{self!r} can't look up the key {keys[0][0]!r} in a column of type "
+                f"{to.key_type}: {first_line(error)}. Look up by a key of that type."
+            ) from None
         except _refusals():
             middle = len(keys) // 2
             if middle:
