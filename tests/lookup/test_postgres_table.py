@@ -409,6 +409,28 @@ def test_a_server_that_stays_away_fails_rows_and_only_the_first_of_them_waits(
     assert lookup.get(1) == {"city": "city 1"}
 
 
+@pytest.mark.parametrize("sql_state", ["40001", "40P01"])
+def test_a_question_that_a_standby_or_a_deadlock_ended_is_asked_again(
+    sql_state: str, server: PostgresServer
+) -> None:
+    server.sql(
+        f"""DROP SEQUENCE IF EXISTS tries; CREATE SEQUENCE tries;
+            CREATE OR REPLACE FUNCTION goes_on() RETURNS boolean LANGUAGE plpgsql AS
+            $$ BEGIN IF nextval('tries') IN (2, 3, 5, 6) THEN
+            RAISE 'conflict with recovery' USING ERRCODE = '{sql_state}'; END IF;
+            RETURN true; END $$;
+            CREATE VIEW conflicts AS SELECT * FROM cities WHERE (SELECT goes_on())"""
+    )
+    table = table_of(server, "conflicts", retries=2, retry_seconds=0.001)
+    assert table([1]) == {1: {"city": "city 1"}}
+    first = next(reversed(postgres_table._connections.values())).connection
+    assert table([2]) == {2: {"city": "city 2"}}
+    assert first.closed
+    hasty = table_of(server, "conflicts", retries=1, retry_seconds=0.001)
+    with pytest.raises(ps.DatabaseAway, match="tried 2 times: conflict with recovery"):
+        hasty([3])
+
+
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[psycopg.Connection[Any]]:
     """Note the connections that are made."""

@@ -34,6 +34,8 @@ class _Connected:
 
 # By process: a connection can't be shared with a fork, and must outlive the pickled function.
 _connections: OrderedDict[tuple[int, str], _Connected] = OrderedDict()
+# A standby that must go on recovering ends questions with the first; the second is a deadlock.
+_ASK_AGAIN = {"40001", "40P01"}
 _MOST_UNUSED = 8
 _UNUSED_SECONDS = 60.0
 _away_until: dict[tuple[int, str], float] = {}
@@ -115,7 +117,7 @@ class PostgresTable:
             try:
                 return self._asked(which, keys)
             except _Lost as lost:
-                _connections.pop(which, None)
+                _end(which)
                 last, wait = wait, next(waits, -1.0)
                 if wait < 0:
                     _away_until[which] = monotonic() + last
@@ -136,13 +138,13 @@ class PostgresTable:
         except psycopg.OperationalError as error:
             # Without an SQLSTATE it is of the client, which lost or never had the connection.
             is_closed = to is not None and to.connection.closed
-            if error.sqlstate is None or is_closed or is_away(error.sqlstate):
+            state = error.sqlstate
+            if state is None or is_closed or is_away(state) or state in _ASK_AGAIN:
                 raise _Lost(str(error)) from None
             raise
         except psycopg.ProgrammingError:
             # The table may have been changed since the query was written.
-            if (old := _connections.pop(which, None)) is not None:
-                old.connection.close()
+            _end(which)
             raise
         found: dict[Any, dict[str, Any]] = {}
         for key, values in rows:
@@ -242,6 +244,12 @@ def _by_type(keys: list[tuple[Any, Any]]) -> list[list[tuple[Any, Any]]]:
 def _refusals() -> tuple[type[Exception], ...]:
     """Return what is raised for a key that can't be one; half a letter has no encoding at all."""
     return _psycopg().DataError, UnicodeEncodeError
+
+
+def _end(which: tuple[int, str]) -> None:
+    """Close a connection of this process, if there is one; the next question makes another."""
+    if (old := _connections.pop(which, None)) is not None:
+        old.connection.close()
 
 
 class _Lost(Exception):
