@@ -453,6 +453,16 @@ def test_a_key_of_a_type_that_is_never_the_columns_is_named(
     assert len(opened) == 1
 
 
+def test_a_connection_to_a_table_that_is_not_there_is_closed(
+    server: PostgresServer, opened: list[psycopg.Connection[Any]]
+) -> None:
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        table_of(server, "no_such_table")([1])
+    with pytest.raises(ps.PenstockError, match="no column 'nope'"):
+        table_of(server, key="nope")([1])
+    assert [each.closed for each in opened] == [True, True]
+
+
 def test_wrong_names_and_passwords_are_told_at_once_without_the_password(
     server: PostgresServer,
 ) -> None:

@@ -201,7 +201,11 @@ class PostgresTable:
                 f"conninfo of {self!r} can't be read: {first_line(error)}. Write 'host=... "
                 "dbname=... user=...'."
             ) from None
-        key_type = self._key_type(connection)
+        try:
+            key_type = self._key_type(connection)
+        except BaseException:
+            connection.close()
+            raise
         return _Connected(connection, self._query(key_type), key_type)
 
     def _key_type(self, connection: Any) -> str:
