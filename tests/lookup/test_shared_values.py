@@ -146,6 +146,14 @@ def test_what_was_put_there_by_another_is_not_read(tmp_path: Path) -> None:
     assert found(shared(tmp_path / "kept"), [1]) == {1: ("true", 7.0)}
 
 
+def test_what_is_another_users_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(shared(tmp_path / "kept"), {1: "true"}, 7.0)
+    monkeypatch.setattr(shared_values.os, "geteuid", lambda: os.getuid() + 1)
+    assert found(shared(tmp_path / "kept"), [1]) == {}
+    monkeypatch.undo()
+    assert found(shared(tmp_path / "kept"), [1]) == {1: ("true", 7.0)}
+
+
 def test_a_file_that_is_only_locked_is_used_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -327,6 +335,16 @@ def test_files_of_look_ups_that_are_long_over_go(tmp_path: Path) -> None:
     assert left == {"penstock-lookup-used", "penstock-lookup-new", "not-ours"}
 
 
+def test_a_file_that_is_only_read_is_in_use_when_it_is_opened(tmp_path: Path) -> None:
+    where = tmp_path / "penstock-lookup-read"
+    keep(shared(where), {1: 1}, 7.0)
+    for file in (where, *where.iterdir()):
+        os.utime(file, (time() - 7 * 3600,) * 2)
+    reader = shared(where)
+    shared(tmp_path / "penstock-lookup-new")
+    assert found(shared(where), [1]) == found(reader, [1]) == {1: (1, 7.0)}
+
+
 def put_own(path: Path, number: int) -> None:
     """Open the file at the same time as others do, and keep a value of its own many times."""
     one = shared(path, 10_000)
@@ -368,6 +386,44 @@ assert one.get_many([1, 2]) == [("parent", 7.0), None]
 def test_a_fork_of_a_process_that_uses_it_keeps_away_from_it(tmp_path: Path) -> None:
     # SQLite tells the locks of two connections of one process apart, which a fork takes over.
     subprocess.run([sys.executable, "-c", FORKING, str(tmp_path / "kept")], check=True, timeout=60)
+
+
+FORKING_A_LOOKUP = """
+import copy, os, signal
+import penstock as ps
+from penstock.lookup import lookup as module
+
+asked = []
+
+def load(keys):
+    asked.append(keys)
+    return {key: (key, len(asked)) for key in keys}
+
+lookup = copy.copy(ps.Lookup(load))  # as it is sent to workers
+assert lookup.get_many([1, 2]) == [(1, 1), (2, 1)]
+module._here_lock.acquire()  # as another thread may, when this one forks
+if not (child := os.fork()):
+    signal.alarm(20)
+    assert lookup.get_many([1, 3]) == [(1, 2), (3, 2)]
+    for number in range(70):  # more than a process remembers
+        copy.copy(ps.Lookup(load)).get(number)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+module._here_lock.release()
+assert lookup.get_many([1, 2, 4]) == [(1, 1), (2, 1), (4, 2)]
+assert asked == [[1, 2], [4]]
+print(lookup._process().shared.get_many([4])[0][0])
+"""
+
+
+def test_a_look_up_in_a_fork_begins_anew_and_leaves_its_parents_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executors_own(tmp_path, monkeypatch)
+    command = [sys.executable, "-c", FORKING_A_LOOKUP]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr == ""
+    assert done.stdout == "(4, 2)\n"
 
 
 def test_only_a_directory_of_sparks_for_an_executor_will_do(
