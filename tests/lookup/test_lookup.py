@@ -3,15 +3,16 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time, timedelta, timezone
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import Row
 
 import penstock as ps
 from penstock.testing import ManualClock
@@ -149,6 +150,38 @@ def test_keys_that_python_takes_for_equal_are_told_apart() -> None:
     assert (lookup.stats().misses, lookup.stats().loads) == (5, 3)
 
 
+class Named(NamedTuple):
+    number: Any
+
+
+class Metres(float):
+    """Numbers with a class of their own."""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (0.0, -0.0),
+        (Metres(0.0), Metres(-0.0)),
+        (Decimal("1.0"), Decimal("1.00")),
+        (Decimal(0), Decimal("-0")),
+        (time(10, tzinfo=UTC), time(11, tzinfo=timezone(timedelta(hours=1)))),
+        ((1, (2, 1)), (1, (2, True))),
+        (Named(1), Named(True)),
+        (Named(1), (1,)),
+        (Row(a=1), Row(a=True)),
+        (frozenset([1]), frozenset([True])),
+        ((0.0,), (-0.0,)),
+    ],
+)
+def test_keys_that_are_equal_and_not_the_same_are_told_apart(one: Any, other: Any) -> None:
+    assert one == other
+    lookup = ps.Lookup(lambda keys: {key: repr(key) for key in keys})
+    for _ in range(2):
+        assert lookup.get_many([one, other, one]) == [repr(one), repr(other), repr(one)]
+    assert lookup.stats().misses == 2
+
+
 def test_what_is_no_number_is_one_key() -> None:
     asked: list[list[float]] = []
 
@@ -195,6 +228,7 @@ def test_a_key_of_several_columns_is_a_tuple() -> None:
         (lambda: ps.Lookup(abs_of).onto("k", "name"), r"onto\('code', \['city'\]\)"),
         (lambda: ps.Lookup(abs_of, clock=3), "function that returns seconds"),
         (lambda: ps.Lookup(abs_of).get([1]), "unhashable.* Write a text, a number, or a tuple"),
+        (lambda: ps.Lookup(abs_of).get(Decimal("sNaN")), "a key can't be looked up: .*signaling"),
         (lambda: ps.Lookup(abs_of).get_many("BER"), r"Write get\(key\) for one"),
         (lambda: ps.Lookup(abs_of).get_many(3), "takes a list of keys, not 3"),
         (lambda: ps.Lookup(list).get(1), "Return a mapping"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from copy import deepcopy
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -65,6 +66,13 @@ def test_a_value_comes_back_as_it_was(value: Any) -> None:
 @given(VALUES, VALUES)
 def test_only_equal_values_have_one_text(one: Any, other: Any) -> None:
     assert (as_text(one) == as_text(other)) == (told(one) == told(other))
+
+
+@given(VALUES)
+def test_equal_values_have_one_text(value: Any) -> None:
+    other = deepcopy(value)
+    assert told(other) == told(value)
+    assert as_text(other) == as_text(value)
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from time import sleep
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -111,18 +113,106 @@ def test_keys_are_not_cut_to_the_length_of_their_column(server: PostgresServer) 
     assert cities(keyed(server, "bit(3)", "101", "100"), ["100", "101"]) == ["100", "101"]
 
 
-def test_a_number_is_not_rounded_to_one_that_is_there(server: PostgresServer) -> None:
-    lookup = keyed(server, "int", "1", "2", "3")
-    asked = [2.4, 2.6, 2.0, Decimal("3.4"), Decimal(3), float("nan"), float("inf"), 2]
-    assert cities(lookup, asked) == [None, None, "2", None, "3", None, None, "2"]
-    assert cities(keyed(server, "numeric", "2.4"), [2.4, Decimal("2.40")]) == ["2.4", "2.4"]
+FAR = 2**53 + 1  # the first whole number that is no float
+TWO = [2.4, 2.6, 2.0, Decimal("2.4"), Decimal(2), float("nan"), float("inf"), 2, True, 2**15]
 
 
-def test_a_time_is_not_cut_to_a_day(server: PostgresServer) -> None:
-    lookup = keyed(server, "date", "2024-01-01")
-    assert cities(lookup, [date(2024, 1, 1)]) == ["2024-01-01"]
-    with pytest.raises(ps.PenstockError, match="Look up by a date"):
-        lookup.get(datetime(2024, 1, 1, 23))
+@pytest.mark.parametrize(
+    ("key_type", "there", "asked", "found"),
+    [
+        ("smallint", "1 2", TWO, [2.0, Decimal(2), 2]),
+        ("int", "1 2", [*TWO, -(2**31) - 1], [2.0, Decimal(2), 2]),
+        ("bigint", "1 2", [*TWO, Decimal("1E+2000000"), 10**400], [2.0, Decimal(2), 2]),
+        ("bigint", f"{-(2**63)} {2**63 - 1}", [-(2**63), 2**63 - 1, 2**63], [-(2**63), 2**63 - 1]),
+        ("numeric", "2.4", [2.4, Decimal("2.40"), Decimal("2.41")], [2.4, Decimal("2.40")]),
+        ("numeric", "0.3", [0.1 + 0.2, 0.3, True], [0.3]),
+        ("numeric", f"{2**53 - 2}", [2.0**53 - 1, 2.0**53 - 2], [2.0**53 - 2]),
+        ("numeric", "NaN 1", [float("nan")], [float("nan")]),
+        ("float8", f"{2**53} 0.5", [FAR, Decimal(FAR), 2**53, Decimal("0.5")], [2**53, 0.5]),
+        ("float8", "1 Infinity", [10**400, Decimal("1E+400"), True, float("inf")], [float("inf")]),
+        ("real", "16777216", [16777217, Decimal("16777216.5"), 16777216, 1e300], [16777216]),
+        ("real", "0.1 0.5 NaN", [0.1000000001, 0.5, float("nan")], [0.5, float("nan")]),
+        ("boolean", "true", [True, 1, 7, 1.0, Decimal(1), "yes"], [True, "yes"]),
+        ('"char"', "B", ["BER", "B"], ["B"]),
+        ("name", "x" * 63, ["x" * 70, "x" * 63], ["x" * 63]),
+        ("date", "2024-01-01", [date(2024, 1, 1)], [date(2024, 1, 1)]),
+        ("time", "23:00", [time(23), time(22)], [time(23)]),
+    ],
+)
+def test_no_key_becomes_another(
+    key_type: str, there: str, asked: list[Any], found: list[Any], server: PostgresServer
+) -> None:
+    """Nor does a domain make it one: it is what it is made of."""
+    lookup = keyed(server, key_type, *there.split())
+    got = [key for key, city in zip(asked, cities(lookup, asked), strict=True) if city]
+    assert list(map(repr, map(as_number, got))) == list(map(repr, map(as_number, found)))
+    server.sql(
+        "DROP DOMAIN IF EXISTS inner_domain CASCADE;"
+        f"CREATE DOMAIN inner_domain {key_type}; CREATE DOMAIN outer_domain inner_domain"
+    )
+    lookup = keyed(server, "outer_domain", *there.split())
+    assert [key for key, city in zip(asked, cities(lookup, asked), strict=True) if city] == got
+
+
+def as_number(key: Any) -> Any:
+    return float(key) if isinstance(key, int | Decimal) else key
+
+
+def test_a_domain_does_not_round_or_cut_keys_to_its_own_length(server: PostgresServer) -> None:
+    server.sql("CREATE DOMAIN price numeric(5, 2); CREATE DOMAIN short varchar(3)")
+    prices = [Decimal("1.234"), Decimal("1.23"), 1.23, Decimal(100_000)]
+    assert cities(keyed(server, "price", "1.23"), prices) == [None, "1.23", "1.23", None]
+    assert cities(keyed(server, "short", "BER"), ["BERN", "BER"]) == [None, "BER"]
+
+
+def test_a_uuid_is_told_from_other_texts_without_a_question(server: PostgresServer) -> None:
+    plain = "00000000-0000-0000-0000-00000000ab01"
+    lookup = keyed(server, "uuid", plain)
+    same = [plain, UUID(plain), plain.upper(), plain.replace("-", ""), f"{{{plain}}}"]
+    same.append("0000-0000-0000-0000-0000-0000-0000-ab01")
+    other = ["nope", "", f"{{{plain}", f"urn:uuid:{plain}", f" {plain}", f"{plain}\n", "٠" * 32]
+    before = questions(server)
+    assert cities(lookup, [*same, *other]) == [plain] * len(same) + [None] * len(other)
+    assert questions(server) == before + 1
+    assert cities(lookup, ["dev-1", "dev-2"]) == [None, None]
+    assert questions(server) == before + 1
+
+
+def test_a_number_that_no_row_can_have_is_not_asked_for(server: PostgresServer) -> None:
+    lookup, before = keyed(server, "int", "1"), questions(server)
+    assert cities(lookup, [2.5, 2**31, Decimal("NaN"), 2**40, True]) == [None] * 5
+    assert questions(server) == before
+
+
+NOON = datetime(2024, 1, 1, 12)
+
+
+@pytest.mark.parametrize(
+    ("key_type", "there", "good", "bad", "message"),
+    [
+        ("date", "2024-01-01", NOON.date(), NOON, "Look up by a date, such as key.date"),
+        ("time", "12:00", NOON.time(), NOON, r"such as key.time\(\)"),
+        ("time", "01:00", time(1), timedelta(hours=25), "is no time of day"),
+        ("time", "12:00", NOON.time(), time(12, tzinfo=UTC), r"write key.replace\(tzinfo=None\)"),
+        ("timetz", "12:00+00", time(12, tzinfo=UTC), time(12), "with the zone that it is in"),
+        ("timetz", "12:00+00", time(12, tzinfo=UTC), NOON, r"such as key.timetz\(\)"),
+        ("timestamp", "2024-01-01 12:00", NOON, NOON.replace(tzinfo=UTC), "tzinfo=None"),
+        ("timestamptz", "2024-01-01 12:00Z", NOON.replace(tzinfo=UTC), NOON, "zone that it is in"),
+        ("timestamptz", "2024-01-01 12:00Z", NOON.replace(tzinfo=UTC), NOON.date(), "with a time"),
+    ],
+)
+def test_a_time_is_not_cut_and_not_shifted_to_the_zone_of_the_server(
+    key_type: str, there: str, good: Any, bad: Any, message: str, server: PostgresServer
+) -> None:
+    server.sql("ALTER DATABASE postgres SET timezone = 'Asia/Tokyo'")
+    try:
+        lookup = keyed(server, key_type, there)
+        assert cities(lookup, [good]) == [there]
+        with pytest.raises(ps.PenstockError, match=message):
+            lookup.get(bad)
+        assert cities(lookup, [good]) == [there]
+    finally:
+        server.sql("ALTER DATABASE postgres RESET timezone")
 
 
 @pytest.mark.parametrize(
@@ -130,6 +220,7 @@ def test_a_time_is_not_cut_to_a_day(server: PostgresServer) -> None:
     [
         ("int", [1, 2], [5_000_000_000, 2**70]),
         ("text", ["1", "2"], ["x\0y"]),
+        ("text", ["1", "2"], ["\ud800", "x\udfff"]),
         ("uuid", [f"00000000-0000-0000-0000-00000000000{n}" for n in "12"], ["nope"]),
         ("small", [1, 2], [1_000]),
     ],
@@ -144,6 +235,58 @@ def test_a_key_that_cannot_be_one_has_no_row_and_fails_no_other(
     before = questions(server)
     assert cities(lookup, [*there, *wrong]) == [*found, *[None] * len(wrong)]
     assert questions(server) == before
+
+
+def test_keys_of_several_types_are_one_question_a_type(server: PostgresServer) -> None:
+    lookup = keyed(server, "text", *map(str, range(100)))
+    before = questions(server)
+    keys = [key for n in range(0, 100, 2) for key in (n, str(n + 1), Decimal(n) + 1000)]
+    expected = [city for n in range(0, 100, 2) for city in (str(n), str(n + 1), None)]
+    assert cities(lookup, keys) == expected
+    assert questions(server) == before + 3
+
+
+@pytest.mark.parametrize("key_count", [64, 256])
+def test_what_a_key_costs_that_only_the_server_can_refuse(
+    key_count: int, server: PostgresServer
+) -> None:
+    """As docs/how-to/database.md says; the last of them is asked whether it can be a key at all."""
+    lookup, before = keyed(server, "int", "1"), statements(server)
+    assert cities(lookup, ["x", *map(str, range(1, key_count))])[:2] == [None, "1"]
+    connecting = 1  # it asks for the type of the column
+    assert statements(server) - before - connecting == 2 * math.log2(key_count) + 2
+    before = statements(server)
+    assert set(cities(lookup, [f"x{n}" for n in range(key_count)])) == {None}
+    assert statements(server) - before == 3 * key_count - 1
+
+
+def statements(server: PostgresServer) -> int:
+    """Count all that was asked, also the questions that were refused before they were run."""
+    return len(re.findall(r"LOG:  (?:execute|statement)|ERROR: ", server.log))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "keys", "expected"),
+    [
+        ("LATIN1", ["a", "€", "é", "\ud800"], ["a", None, "é", None]),
+        ("SQL_ASCII", ["a", "\ud800", "€", "é"], ["a", None, "€", "é"]),
+    ],
+)
+def test_a_database_with_an_encoding_of_its_own(
+    encoding: str, keys: list[str], expected: list[str | None], server: PostgresServer
+) -> None:
+    name = f"in_{encoding.lower()}"
+    server.sql(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+    given = f"host=127.0.0.1 port={server.port} user=postgres dbname={name}"
+    with psycopg.connect(given, password=PASSWORD, client_encoding="utf8") as connection:
+        connection.execute("CREATE TABLE cities (code text, city text)")
+        for key in filter(None, expected):
+            connection.execute("INSERT INTO cities VALUES (%s, %s)", [key, key])
+    for also in ("", " client_encoding=latin1") if encoding == "LATIN1" else ("",):
+        table = table_of(server, also=f" dbname={name}{also}")
+        assert cities(ps.Lookup(table), keys) == expected
+        connection = next(reversed(postgres_table._connections.values())).connection
+        assert connection.info.encoding == ("iso8859-1" if also else "utf-8")
 
 
 def test_a_value_that_cannot_be_read_is_not_taken_for_none(server: PostgresServer) -> None:
@@ -264,6 +407,60 @@ def test_a_server_that_stays_away_fails_rows_and_only_the_first_of_them_waits(
         server.start()
     now += 0.03
     assert lookup.get(1) == {"city": "city 1"}
+
+
+@pytest.mark.parametrize("sql_state", ["40001", "40P01"])
+def test_a_question_that_a_standby_or_a_deadlock_ended_is_asked_again(
+    sql_state: str, server: PostgresServer
+) -> None:
+    server.sql(
+        f"""DROP SEQUENCE IF EXISTS tries; CREATE SEQUENCE tries;
+            CREATE OR REPLACE FUNCTION goes_on() RETURNS boolean LANGUAGE plpgsql AS
+            $$ BEGIN IF nextval('tries') IN (2, 3, 5, 6) THEN
+            RAISE 'conflict with recovery' USING ERRCODE = '{sql_state}'; END IF;
+            RETURN true; END $$;
+            CREATE VIEW conflicts AS SELECT * FROM cities WHERE (SELECT goes_on())"""
+    )
+    table = table_of(server, "conflicts", retries=2, retry_seconds=0.001)
+    assert table([1]) == {1: {"city": "city 1"}}
+    first = next(reversed(postgres_table._connections.values())).connection
+    assert table([2]) == {2: {"city": "city 2"}}
+    assert first.closed
+    hasty = table_of(server, "conflicts", retries=1, retry_seconds=0.001)
+    with pytest.raises(ps.DatabaseAway, match="tried 2 times: conflict with recovery"):
+        hasty([3])
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[psycopg.Connection[Any]]:
+    """Note the connections that are made."""
+    made: list[psycopg.Connection[Any]] = []
+    connect = psycopg.connect
+    monkeypatch.setattr(
+        psycopg, "connect", lambda **given: made.append(connect(**given)) or made[-1]
+    )
+    return made
+
+
+def test_a_key_of_a_type_that_is_never_the_columns_is_named(
+    server: PostgresServer, opened: list[psycopg.Connection[Any]]
+) -> None:
+    lookup = keyed(server, "uuid", str(UUID(int=7)))
+    for number in (7, 8):
+        with pytest.raises(ps.PenstockError, match=rf"the key {number} .*uuid: cannot cast type"):
+            lookup.get(number)
+    assert cities(lookup, [UUID(int=7)]) == [str(UUID(int=7))]
+    assert len(opened) == 1
+
+
+def test_a_connection_to_a_table_that_is_not_there_is_closed(
+    server: PostgresServer, opened: list[psycopg.Connection[Any]]
+) -> None:
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        table_of(server, "no_such_table")([1])
+    with pytest.raises(ps.PenstockError, match="no column 'nope'"):
+        table_of(server, key="nope")([1])
+    assert [each.closed for each in opened] == [True, True]
 
 
 def test_wrong_names_and_passwords_are_told_at_once_without_the_password(

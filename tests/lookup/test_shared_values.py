@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import errno
 import json
 import os
 import sqlite3
@@ -10,9 +11,9 @@ import stat
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -145,6 +146,14 @@ def test_what_was_put_there_by_another_is_not_read(tmp_path: Path) -> None:
     assert found(shared(tmp_path / "kept"), [1]) == {1: ("true", 7.0)}
 
 
+def test_what_is_another_users_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(shared(tmp_path / "kept"), {1: "true"}, 7.0)
+    monkeypatch.setattr(shared_values.os, "geteuid", lambda: os.getuid() + 1)
+    assert found(shared(tmp_path / "kept"), [1]) == {}
+    monkeypatch.undo()
+    assert found(shared(tmp_path / "kept"), [1]) == {1: ("true", 7.0)}
+
+
 def test_a_file_that_is_only_locked_is_used_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,10 +167,130 @@ def test_a_file_that_is_only_locked_is_used_again(
         assert found(one, [1, 2]) == {1: (1, 7.0)}
         other.execute("ROLLBACK")
     keep(one, {4: 4}, 7.0)  # not tried again so soon, as rows would wait for it one by one
-    later = monotonic() + 31
-    monkeypatch.setattr(shared_values.time, "monotonic", lambda: later)
+    half_a_minute_later(monkeypatch)
     keep(one, {3: 3}, 7.0)
     assert found(one, [1, 2, 3, 4]) == {1: (1, 7.0), 3: (3, 7.0)}
+
+
+def half_a_minute_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    later = monotonic() + 31
+    monkeypatch.setattr(shared_values.time, "monotonic", lambda: later)
+
+
+def test_a_disk_that_is_full_is_written_to_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = shared(tmp_path / "kept")
+    keep(one, {1: 1}, 7.0)
+    database = one._database
+    assert database is not None
+    database.execute("PRAGMA max_page_count = 1")  # as SQLite has it: no more than there are
+    keep(one, {2: "x" * 100_000}, 7.0)
+    database.execute("PRAGMA max_page_count = 100000")
+    texts = texts_made(monkeypatch)
+    keep(one, {3: 3}, 7.0)
+    assert texts == []
+    assert found(one, [1, 2, 3]) == {1: (1, 7.0)}
+    half_a_minute_later(monkeypatch)
+    keep(one, {4: 4}, 7.0)
+    assert found(one, [1, 2, 4]) == {1: (1, 7.0), 4: (4, 7.0)}
+
+
+def texts_made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Note the texts that are made of keys and values, which takes a while for many."""
+    made: list[str] = []
+    as_text = shared_values.as_text
+    monkeypatch.setattr(
+        shared_values, "as_text", lambda value: made.append(as_text(value)) or made[-1]
+    )
+    return made
+
+
+@contextmanager
+def no_room_for_a_directory(_: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "mkdir", full)
+        yield
+
+
+@contextmanager
+def no_room_for_a_table(_: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    connect = sqlite3.connect
+
+    def small(*given: Any, **named: Any) -> sqlite3.Connection:
+        database = connect(*given, **named)
+        database.execute("PRAGMA max_page_count = 1")
+        return database
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite3, "connect", small)
+        yield
+
+
+LOCKING = """
+import sqlite3, sys
+other = sqlite3.connect(sys.argv[1], isolation_level=None)
+other.execute("PRAGMA locking_mode = EXCLUSIVE")
+other.execute("UPDATE kept SET at = at")
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def locked_by_another_process(path: Path, _: pytest.MonkeyPatch) -> Iterator[None]:
+    SharedValues(path, 100, None, lambda: 7.0)._end()
+    command = [sys.executable, "-c", LOCKING, str(path / "kept.sqlite")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"locked\n"
+        yield
+        other.communicate()
+
+
+@pytest.mark.parametrize(
+    "fails", [no_room_for_a_directory, no_room_for_a_table, locked_by_another_process]
+)
+def test_a_file_that_cannot_be_made_or_opened_for_now_is_opened_later(
+    tmp_path: Path, fails: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_values, "_WAIT_SECONDS", 0.01)
+    path = tmp_path / "kept"
+    with fails(path, monkeypatch):
+        one = shared(path)
+        keep(one, {1: 1}, 7.0)
+    if path.exists():
+        assert {file.name for file in path.iterdir()} <= {"kept.sqlite"}
+    texts = texts_made(monkeypatch)
+    keep(one, {2: 2}, 7.0)
+    assert found(one, [1, 2]) == {}
+    assert texts == []  # nor is any of this tried before half a minute is over
+    half_a_minute_later(monkeypatch)
+    keep(one, {3: 3}, 7.0)
+    assert found(shared(path), [1, 2, 3]) == found(one, [1, 2, 3]) == {3: (3, 7.0)}
+
+
+def test_where_there_is_no_file_no_text_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kept").touch()
+    one, texts = shared(tmp_path / "kept"), texts_made(monkeypatch)
+    half_a_minute_later(monkeypatch)
+    keep(one, {1: 1}, 7.0)
+    assert found(one, [1]) == {}
+    assert texts == []
+
+
+def test_a_value_that_is_too_long_for_a_file_is_kept_by_nobody(tmp_path: Path) -> None:
+    one = shared(tmp_path / "kept")
+    assert one._database is not None
+    one._database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1_000)
+    keep(one, {1: "x" * 2_000}, 7.0)
+    keep(one, {2: 2}, 7.0)
+    assert found(one, [1, 2]) == {2: (2, 7.0)}
 
 
 def test_an_answer_that_took_long_does_not_replace_a_newer_one(tmp_path: Path) -> None:
@@ -206,6 +335,16 @@ def test_files_of_look_ups_that_are_long_over_go(tmp_path: Path) -> None:
     assert left == {"penstock-lookup-used", "penstock-lookup-new", "not-ours"}
 
 
+def test_a_file_that_is_only_read_is_in_use_when_it_is_opened(tmp_path: Path) -> None:
+    where = tmp_path / "penstock-lookup-read"
+    keep(shared(where), {1: 1}, 7.0)
+    for file in (where, *where.iterdir()):
+        os.utime(file, (time() - 7 * 3600,) * 2)
+    reader = shared(where)
+    shared(tmp_path / "penstock-lookup-new")
+    assert found(shared(where), [1]) == found(reader, [1]) == {1: (1, 7.0)}
+
+
 def put_own(path: Path, number: int) -> None:
     """Open the file at the same time as others do, and keep a value of its own many times."""
     one = shared(path, 10_000)
@@ -247,6 +386,44 @@ assert one.get_many([1, 2]) == [("parent", 7.0), None]
 def test_a_fork_of_a_process_that_uses_it_keeps_away_from_it(tmp_path: Path) -> None:
     # SQLite tells the locks of two connections of one process apart, which a fork takes over.
     subprocess.run([sys.executable, "-c", FORKING, str(tmp_path / "kept")], check=True, timeout=60)
+
+
+FORKING_A_LOOKUP = """
+import copy, os, signal
+import penstock as ps
+from penstock.lookup import lookup as module
+
+asked = []
+
+def load(keys):
+    asked.append(keys)
+    return {key: (key, len(asked)) for key in keys}
+
+lookup = copy.copy(ps.Lookup(load))  # as it is sent to workers
+assert lookup.get_many([1, 2]) == [(1, 1), (2, 1)]
+module._here_lock.acquire()  # as another thread may, when this one forks
+if not (child := os.fork()):
+    signal.alarm(20)
+    assert lookup.get_many([1, 3]) == [(1, 2), (3, 2)]
+    for number in range(70):  # more than a process remembers
+        copy.copy(ps.Lookup(load)).get(number)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+module._here_lock.release()
+assert lookup.get_many([1, 2, 4]) == [(1, 1), (2, 1), (4, 2)]
+assert asked == [[1, 2], [4]]
+print(lookup._process().shared.get_many([4])[0][0])
+"""
+
+
+def test_a_look_up_in_a_fork_begins_anew_and_leaves_its_parents_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executors_own(tmp_path, monkeypatch)
+    command = [sys.executable, "-c", FORKING_A_LOOKUP]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr == ""
+    assert done.stdout == "(4, 2)\n"
 
 
 def test_only_a_directory_of_sparks_for_an_executor_will_do(

@@ -40,8 +40,8 @@ class PostgresServer:
 
     @property
     def log(self) -> str:
-        """What the server wrote down so far."""
-        return (self.home / "log").read_text()
+        """What the server wrote down so far; each database writes in its own encoding."""
+        return (self.home / "log").read_text(errors="replace")
 
     def start(self) -> None:
         settings = f"-p {self.port} -c listen_addresses=127.0.0.1 -k {self.home} -c fsync=off"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from datetime import datetime
+from datetime import datetime, time
 from decimal import Decimal
-from math import isnan
 from typing import Any
 
 _THEMSELVES = frozenset({int, str, bytes, type(None)})
@@ -18,16 +17,23 @@ def mark_of(key: Any) -> Hashable:
 
     >>> mark_of(7), mark_of(True) == mark_of(1), mark_of(float("nan")) == mark_of(float("nan"))
     (7, False, True)
+    >>> mark_of(0.0) == mark_of(-0.0), mark_of((1, 2)) == mark_of((1, True))
+    (False, False)
     """
     kind = type(key)
     if kind in _THEMSELVES:
         return key  # type: ignore[no-any-return]
-    if kind is tuple:
-        return (tuple, *map(mark_of, key))
-    if isinstance(key, datetime) and key.tzinfo is not None:
+    if isinstance(key, float):
+        return kind, float.hex(key)
+    if isinstance(key, Decimal) and not key.is_snan():  # which no dict takes as a key
+        return kind, None if key.is_nan() else key.as_tuple()
+    if isinstance(key, tuple):
+        return (kind, *map(mark_of, key))
+    if isinstance(key, frozenset):
+        return kind, frozenset(map(mark_of, key))
+    if isinstance(key, datetime | time) and key.tzinfo is not None:
         return kind, key.replace(tzinfo=None, fold=0), key.utcoffset()
-    is_no_number = isnan(key) if kind is float else kind is Decimal and key.is_qnan()
-    return (kind, None) if is_no_number else (kind, key)
+    return kind, key
 
 
 def without_equals(keys: dict[Hashable, Any]) -> Iterator[dict[Hashable, Any]]:

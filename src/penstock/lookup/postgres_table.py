@@ -7,14 +7,12 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from decimal import Decimal
-from math import isfinite
 from time import monotonic, sleep
 from typing import Any
 
 from penstock.arguments import checked, shown
 from penstock.errors import ConfigurationError, PenstockError, first_line
+from penstock.lookup.postgres_keys import TYPE_OF_KEY, asked_as, fitting_key
 from penstock.patience import Patience, is_away
 from penstock.secrets import keep_secret
 from penstock.sql_names import check_column, check_table, quote, quote_table
@@ -36,12 +34,15 @@ class _Connected:
 
 # By process: a connection can't be shared with a fork, and must outlive the pickled function.
 _connections: OrderedDict[tuple[int, str], _Connected] = OrderedDict()
-_WHOLE = {"smallint", "integer", "bigint"}
+# A standby that must go on recovering ends questions with the first; the second is a deadlock.
+_ASK_AGAIN = {"40001", "40P01"}
 _MOST_UNUSED = 8
 _UNUSED_SECONDS = 60.0
 _away_until: dict[tuple[int, str], float] = {}
 # A host that is gone without a word is noticed within half a minute or so, and not after hours.
-_KEEPALIVES: dict[str, Any] = {
+# In the encoding of some databases few texts could be asked for.
+_UNLESS_GIVEN: dict[str, Any] = {
+    "client_encoding": "utf8",
     "connect_timeout": 10,
     "keepalives_idle": 15,
     "keepalives_interval": 5,
@@ -116,7 +117,7 @@ class PostgresTable:
             try:
                 return self._asked(which, keys)
             except _Lost as lost:
-                _connections.pop(which, None)
+                _end(which)
                 last, wait = wait, next(waits, -1.0)
                 if wait < 0:
                     _away_until[which] = monotonic() + last
@@ -133,17 +134,17 @@ class PostgresTable:
             to = to or self._connected()
             _keep(which, to)
             fitting = [(key, sent) for key in keys for sent in fitting_key(key, to.key_type)]
-            rows = self._rows(to, fitting)
+            rows = [row for alike in _by_type(fitting) for row in self._rows(to, alike)]
         except psycopg.OperationalError as error:
             # Without an SQLSTATE it is of the client, which lost or never had the connection.
             is_closed = to is not None and to.connection.closed
-            if error.sqlstate is None or is_closed or is_away(error.sqlstate):
+            state = error.sqlstate
+            if state is None or is_closed or is_away(state) or state in _ASK_AGAIN:
                 raise _Lost(str(error)) from None
             raise
         except psycopg.ProgrammingError:
             # The table may have been changed since the query was written.
-            if (old := _connections.pop(which, None)) is not None:
-                old.connection.close()
+            _end(which)
             raise
         found: dict[Any, dict[str, Any]] = {}
         for key, values in rows:
@@ -159,12 +160,15 @@ class PostgresTable:
 
         One such key fails a question for many, so that each half of them is asked for then.
         """
-        if not keys:
-            return []
         psycopg = _psycopg()
         try:
             rows = to.connection.execute(to.query, [[sent for _, sent in keys]]).fetchall()
-        except (psycopg.DataError, psycopg.IntegrityError):
+        except psycopg.errors.CannotCoerce as error:
+            raise PenstockError(
+                f"{self!r} can't look up the key {keys[0][0]!r} in a column of type "
+                f"{to.key_type}: {first_line(error)}. Look up by a key of that type."
+            ) from None
+        except _refusals():
             middle = len(keys) // 2
             if middle:
                 return self._rows(to, keys[:middle]) + self._rows(to, keys[middle:])
@@ -174,10 +178,9 @@ class PostgresTable:
         return [(keys[number - 1][0], values) for number, *values in rows]
 
     def _can_be(self, sent: Any, to: _Connected) -> bool:
-        psycopg = _psycopg()
         try:
             to.connection.execute(f"SELECT %s::{to.key_type.replace('%', '%%')}[]", [[sent]])
-        except (psycopg.DataError, psycopg.IntegrityError):
+        except _refusals():
             return False
         return True
 
@@ -185,7 +188,7 @@ class PostgresTable:
         psycopg = _psycopg()
         password = self.password() if callable(self.password) else self.password
         try:
-            given = _KEEPALIVES | psycopg.conninfo.conninfo_to_dict(self.conninfo)
+            given = _UNLESS_GIVEN | psycopg.conninfo.conninfo_to_dict(self.conninfo)
             if password is not None:
                 given["password"] = password
             connection = psycopg.connect(
@@ -198,20 +201,18 @@ class PostgresTable:
                 f"conninfo of {self!r} can't be read: {first_line(error)}. Write 'host=... "
                 "dbname=... user=...'."
             ) from None
-        key_type = self._key_type(connection)
+        try:
+            key_type = self._key_type(connection)
+        except BaseException:
+            connection.close()
+            raise
         return _Connected(connection, self._query(key_type), key_type)
 
     def _key_type(self, connection: Any) -> str:
-        # With -1 it is written as what has any length: character is one letter, and cuts keys.
-        asked = (
-            "SELECT format_type(atttypid, -1) FROM pg_attribute "
-            "WHERE attrelid = %s::regclass AND attname = %s AND NOT attisdropped"
-        )
-        table = quote_table(self.table)
-        found = connection.execute(asked, [table, self.key]).fetchone()
+        found = connection.execute(TYPE_OF_KEY, [quote_table(self.table), self.key]).fetchone()
         if found is None:
             raise PenstockError(f"{self!r}: the table has no column '{self.key}'.")
-        return str(found[0])
+        return asked_as(str(found[0]))
 
     def _query(self, key_type: str) -> str:
         """Ask by the key's place in a list: values of some types come back as others."""
@@ -236,17 +237,23 @@ def _keep(which: tuple[int, str], to: _Connected) -> None:
             old.connection.close()
 
 
-def fitting_key(key: Any, key_type: str) -> list[Any]:
-    """Return the key as a column's type has it; nothing, where the type would make it another.
+def _by_type(keys: list[tuple[Any, Any]]) -> list[list[tuple[Any, Any]]]:
+    """Share keys out by the type of what is sent: psycopg sends no list of several."""
+    alike: dict[type, list[tuple[Any, Any]]] = {}
+    for key, sent in keys:
+        alike.setdefault(type(sent), []).append((key, sent))
+    return list(alike.values())
 
-    >>> fitting_key(2.0, "integer"), fitting_key(2.4, "integer"), fitting_key(2.4, "numeric")
-    ([2], [], [2.4])
-    """
-    if key_type in _WHOLE and isinstance(key, float | Decimal):
-        return [int(key)] if isfinite(key) and key == int(key) else []
-    if key_type == "date" and isinstance(key, datetime):
-        raise PenstockError(f"the key {key!r} is a time, and the column a date. Look up by a date.")
-    return [key]
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """Return what is raised for a key that can't be one; half a letter has no encoding at all."""
+    return _psycopg().DataError, UnicodeEncodeError
+
+
+def _end(which: tuple[int, str]) -> None:
+    """Close a connection of this process, if there is one; the next question makes another."""
+    if (old := _connections.pop(which, None)) is not None:
+        old.connection.close()
 
 
 class _Lost(Exception):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -20,6 +21,7 @@ _REST_SECONDS = 30.0
 _UNUSED_SECONDS = 6 * 3600.0
 _PREFIX = "penstock-lookup-"
 _BUSY_OR_FULL = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL}
+_NO_ROOM_FOR_LOCKS = sqlite3.SQLITE_IOERR_SHMSIZE
 Found = tuple[Any, float]
 """A value, with the time at which it was loaded."""
 
@@ -62,8 +64,9 @@ class SharedValues:
 
     Only a second place to look: where the file can't be read or written, nothing is found and
     nothing is kept. This process then does not try again, unless the file was only locked or its
-    disk full; then nothing is written for a while. Nor is it used in a process forked off one that
-    uses such files, as SQLite can't be. Values that text does not tell exactly are not kept.
+    disk full; then it is not written, or not opened, for a while. Nor is it used in a process
+    forked off one that uses such files, as SQLite can't be. Values that text does not tell exactly
+    are not kept.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as where:
@@ -83,15 +86,15 @@ class SharedValues:
         self._max_entries = max_entries
         self._ttl_seconds = ttl_seconds
         self._clock = clock
-        self._write_again_at = 0.0
-        self._database: sqlite3.Connection | None
-        try:
-            self._database = _opened(directory)
-        except (OSError, sqlite3.Error):
-            self._database = None
+        self._directory = directory
+        self._rests_until = 0.0
+        self._database: sqlite3.Connection | None = None
+        self._run(lambda _: None)
 
     def get_many(self, keys: Iterable[Hashable]) -> list[Found | None]:
         """Return what is there for each key, and is not too old."""
+        if self._database is None and self._rests():
+            return [None for _ in keys]
         texts = list(map(_text, keys))
         oldest = float("-inf") if self._ttl_seconds is None else self._clock() - self._ttl_seconds
         asked = json.dumps([text for text in texts if text is not None])
@@ -110,9 +113,11 @@ class SharedValues:
 
     def put_many(self, values: Iterable[tuple[Hashable, Any]], loaded_at: float) -> None:
         """Keep values as of when they were asked for, but for those that are newer already."""
+        if self._rests():
+            return
         texts = [(_text(key), _text(value)) for key, value in values]
         plain = [(key, value, loaded_at, key, loaded_at) for key, value in texts if key and value]
-        if not plain or time.monotonic() < self._write_again_at:
+        if not plain:
             return
 
         def write(database: sqlite3.Connection) -> None:
@@ -129,19 +134,34 @@ class SharedValues:
 
     def _run(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
         """Do something in one transaction; return None where that can't be done."""
-        if self._database is None:
-            return None
         try:
+            if self._database is None:
+                self._database = _opened(self._directory)
             with self._database:
                 return work(self._database)
-        except (sqlite3.Error, OverflowError) as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            if code in _BUSY_OR_FULL:  # so that not every row waits for a lock
-                self._write_again_at = time.monotonic() + _REST_SECONDS
-            elif code != sqlite3.SQLITE_TOOBIG:
-                self._database.close()
-                self._database = None
+        except (OSError, sqlite3.Error, OverflowError) as error:
+            if _is_busy_or_full(error):  # so that not every row waits for a lock
+                self._rests_until = time.monotonic() + _REST_SECONDS
+            elif getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_TOOBIG:
+                self._end()
         return None
+
+    def _rests(self) -> bool:
+        return time.monotonic() < self._rests_until
+
+    def _end(self) -> None:
+        self._rests_until = float("inf")
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+
+def _is_busy_or_full(error: Exception) -> bool:
+    """Whether what was wrong may pass by itself."""
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOSPC
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF in _BUSY_OR_FULL or code == _NO_ROOM_FOR_LOCKS
 
 
 def _opened(directory: Path) -> sqlite3.Connection:
@@ -163,8 +183,12 @@ def _opened(directory: Path) -> sqlite3.Connection:
     there = f"{path.absolute().as_uri()}?mode=rw"
     database = sqlite3.connect(there, timeout=_WAIT_SECONDS, check_same_thread=False, uri=True)
     _has_opened = True
-    # A worker that is killed while it writes does no harm; a machine that fails loses the file.
-    database.execute("PRAGMA synchronous = OFF")
+    try:
+        # A worker that is killed while it writes does no harm; a machine that fails loses the file.
+        database.execute("PRAGMA synchronous = OFF")
+    except sqlite3.Error:
+        database.close()
+        raise
     return database
 
 
@@ -189,7 +213,8 @@ def _make(path: Path) -> None:
         with suppress(FileExistsError):  # another worker was faster
             os.link(aside, path)
     finally:
-        os.unlink(aside)
+        for end in ("", "-wal", "-shm"):  # on a full disk SQLite leaves some
+            aside.with_name(f"{aside.name}{end}").unlink(missing_ok=True)
 
 
 def _text(value: Any) -> str | None:
