@@ -34,6 +34,25 @@ def total(key: tuple[Any, ...], rows: list[dict[str, Any]], state: Any) -> dict[
     return {"user": rows[0]["user"]}
 
 
+def make_compacted(spark: SparkSession, directory: Path) -> Path:
+    """Run a job until its pane store has segments that were compacted; return its checkpoint."""
+    rows = directory / "in"
+    rows.mkdir(parents=True)
+    for batch in range(24):
+        lines = [{"n": n, "ts": 10 * batch + n} for n in range(10)]
+        text = "".join(f"{json.dumps(line)}\n" for line in lines)
+        (rows / f"{batch}.json").write_text(text)
+        os.utime(rows / f"{batch}.json", (1_000 + batch, 1_000 + batch))
+    df = spark.readStream.schema("n bigint, ts bigint").option("maxFilesPerTrigger", 1)
+    read = df.json(str(rows)).selectExpr("n", "timestamp_seconds(ts) AS ts")
+    stream = ps.Stream.read(read, time="ts", watermark="0 seconds")
+    windows = stream.window(ps.sliding("100 seconds", "10 seconds"))
+    counts = windows.aggregate(n=ps.count(), most=ps.max("n"), name="counts")
+    query = ps.run(counts.to(ps.sinks.memory()), checkpoint=directory / "ck", available_now=True)
+    query.await_termination()
+    return directory / "ck"
+
+
 def make_checkpoint(spark: SparkSession, directory: Path) -> Path:
     """Run a job with windows, keyed state and key groups; return its checkpoint."""
     rows = directory / "in"

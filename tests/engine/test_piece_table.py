@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.engine import piece_table
 from penstock.engine.columns import PANE, SEGMENT, SIGN, TARGET, WIDTH
 from penstock.engine.piece_table import PieceTable
-from penstock.windows.segments import Piece
+from penstock.windows.segments import Piece, directory_of
 
 ROWS = [
     (directory, pane, width)
@@ -42,7 +42,7 @@ def by_hand(table: PieceTable) -> Counter[Any]:
         for number, pieces in enumerate(table.pieces)
         for piece in pieces
         for directory, pane, width in ROWS
-        if piece_table.directory_of(piece.segment) == directory
+        if directory_of(piece.segment) == directory
         and piece.width == width
         and piece.first <= pane < piece.end
         and (pane - piece.first) % max(1, width) == 0

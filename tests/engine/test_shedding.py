@@ -138,6 +138,28 @@ def test_a_batch_that_is_tried_again_is_split_as_before(
     assert kept.filter("batch_id = 2").isEmpty()
 
 
+def test_a_batch_is_tried_again_with_the_expression_that_its_job_has_too(
+    events: Events, finish: Finish
+) -> None:
+    df, sink = events(2, 10), ps.sinks.memory()
+
+    def run(backlog: ps.Backlog | None, **options: Any) -> ps.Query:
+        stream = ps.Stream.read(df, time="ts").select("id")
+        return finish(stream.to(sink), backlog=backlog, **options)
+
+    with pytest.raises(ps.QueryError):
+        run(ps.Backlog(4, shed="id % 10"), on_step=fail_at(Step.WINDOWS, 0))
+    for other in (None, ps.Backlog(4), ps.Backlog(4, shed="-id")):
+        with pytest.raises(ps.CheckpointError, match=r"Backlog\(4, shed='id % 10'\)") as refused:
+            run(other)
+        assert "split.json" in str(refused.value)
+    # The way out: once more with that expression; numbers stay those of the first try.
+    run(ps.Backlog(7, shed="id % 10"))
+    assert sorted(row.id for row in sink.rows()) == [6, 7, 8, 9, *range(13, 20)]
+    # The batches are committed, and another expression may hold from the next one on.
+    run(ps.Backlog(3, shed="-id"))
+
+
 def test_a_batch_first_tried_without_a_deadline_is_not_shed(
     events: Events, finish: Finish, tmp_path: Path
 ) -> None:

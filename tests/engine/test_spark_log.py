@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 import penstock as ps
 from oracle import bag
 from penstock.engine.hadoop_checksums import checksum_path, fits_checksums
-from penstock.engine.spark_log import SparkLog
+from penstock.engine.spark_log import SparkLog, sweep
 from penstock.errors import CheckpointError
 from penstock.sinks.filesystem import HadoopFiles
 from penstock.testing import fail_at
@@ -176,12 +176,12 @@ def test_offsets_that_are_lost_do_not_hide_new_rows_behind_a_committed_batch(
 
 
 def test_entries_that_were_only_begun_are_swept_and_whole_ones_stay(
-    log: SparkLog, tmp_path: Path
+    spark: SparkSession, log: SparkLog, tmp_path: Path
 ) -> None:
     before = {path for path in tmp_path.rglob("*") if path.is_file()}
     for name in ("offsets/.4.5f1c.tmp", "offsets/..4.5f1c.tmp.crc", "commits/.3.77aa.tmp"):
         (tmp_path / name).touch()
-    log.sweep()
+    sweep(HadoopFiles(spark), str(tmp_path))
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == before
 
 

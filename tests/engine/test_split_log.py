@@ -47,13 +47,33 @@ def test_where_nothing_is_shed_nothing_is_written(spark: SparkSession, tmp_path:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_limit_that_no_number_of_rows_reaches_is_written_and_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    huge = Intake(backlog=Backlog(10**30, shed="random"))
+    rule = log_of(spark, tmp_path, huge, now=1.0).rule_of(0)
+    assert rule == log_of(spark, tmp_path, huge, now=2.0).rule_of(0)
+    assert rule is not None
+    assert rule.max_rows == 2**63 - 1
+
+
+def test_a_lost_rule_is_missed_also_where_nothing_is_shed_any_more(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    with pytest.raises(CheckpointError, match="what was shed of micro-batch 4"):
+        SplitLog(
+            HadoopFiles(spark), str(tmp_path), Intake(), lambda: 0.0, planned=4, was_split=True
+        )
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         ('{"format": "penstock-sp', "cut short or damaged"),
         ('{"format": "penstock-split", "version": 9}', "version 9"),
         ('{"format": "penstock-split", "version": 1, "batch_id": 3}', "has no 'started_micros'"),
-        (resealed(SplitRule(1, 2, 3).to_json(), batch_id="1"), "of another type"),
+        (resealed(SplitRule(1, 2, 3).to_json(), batch_id="1"), "'1' is no whole number"),
+        (resealed(SplitRule(1, 2, 3).to_json(), batch_id=True), "True is no whole number"),
         (SplitRule(1, 2, 3).to_json().replace("3", "4", 1), "cut short or damaged"),
     ],
 )

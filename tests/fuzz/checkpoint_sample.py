@@ -47,7 +47,7 @@ def record() -> dict[str, Any]:
         decision=ps.Decision(2, "as many as there are", {"sums": 2}),
         marks={"rows": ps.Mark(1_000_000, 2_000_000, 5, {"rate": 0.5}, 1_767_225_600.0)},
         lows={"sums": 1_000_000, "totals": None},
-        windows={"sums_partials": WindowState((Segment("b1", 3, 5, 1, 1, True, 7, 800, 0),), 3)},
+        windows={"sums_partials": WindowState((Segment("1", 3, 5, 1, 1, True, 7, 800, 0),), 3)},
         placement={"sums": {"state": {"tasks": 2}, "hot": []}},
         keyed={"totals": KeyedState(fresh.groups, files, (None, 5, None, None))},
         policy=ps.Incremental().save(),

@@ -28,6 +28,7 @@ from penstock.inspection.holding import HeldGroups
 from penstock.inspection.state import held_groups, panes_of
 from penstock.placement.group_table import GroupTable
 from penstock.placement.key_groups import KeyGroupState
+from penstock.windows.segments import directory_name, directory_of
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()
 
@@ -96,6 +97,17 @@ class TestWhole:
         sizes = sum(file.stat().st_size for file in written.rglob("*") if file.is_file())
         assert found.bytes == sizes
 
+    def test_segments_that_were_compacted(self, spark: SparkSession, tmp_path: Path) -> None:
+        path = inspection_checkpoint.make_compacted(spark, tmp_path)
+        record = CommitRecord.from_json(newest(path).read_text(), "")
+        segments = record.windows["counts_partials"].segments
+        assert any("." in each.name for each in segments)
+        assert wrong(path) == []
+        compacted = next(each for each in segments if "." in each.name)
+        shutil.rmtree(path / "panes/counts_partials" / directory_name(directory_of(compacted.name)))
+        [told] = wrong(path)
+        assert "is missing, with" in told
+
     def test_in_plain_words(self, written: Path) -> None:
         result = inspected(str(written))
         assert result.exit_code == 0, result.output
@@ -150,6 +162,12 @@ def cut(file: Path) -> None:
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
 
 
+def flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
 def a_segment(checkpoint: Path) -> Path:
     return next((checkpoint / "panes").glob("*/_penstock_segment=*/*.parquet"))
 
@@ -166,11 +184,17 @@ class TestDamaged:
             (lambda ck: newest(ck).write_text("{}"), "was not written by Penstock"),
             (lambda ck: cut(a_segment(ck)), "is cut short or damaged"),
             (lambda ck: shutil.rmtree(a_segment(ck).parent), "is missing, with"),
-            (lambda ck: cut(a_state_file(ck)), "is cut short or damaged"),
+            (lambda ck: flip(a_segment(ck)), "missing, damaged or was added since"),
+            (lambda ck: cut(a_state_file(ck)), "bytes and was committed with"),
+            (lambda ck: flip(a_state_file(ck)), "is damaged: its checksum"),
+            (lambda ck: (ck / "split.json").write_text("x"), "split.json' is cut short or damaged"),
+            (lambda ck: (ck / "spark/offsets/1").write_text("x"), "offsets/1' is cut short"),
+            (lambda ck: flip(ck / "spark/offsets/1"), "offsets/1' is cut short or damaged"),
+            (lambda ck: (ck / "spark/metadata").unlink(), "metadata' is missing"),
             (lambda ck: a_state_file(ck).unlink(), "is missing"),
             (lambda ck: (ck / "query.json").unlink(), "query.json is missing"),
             (lambda ck: cut(ck / "query.json"), "is cut short or damaged"),
-            (lambda ck: (ck / "query.json").write_bytes(b"\xff\xfe"), "can't be read ('utf-8'"),
+            (lambda ck: (ck / "query.json").write_bytes(b"\xff\xfe"), "is cut short or damaged"),
             (lambda ck: shutil.rmtree(ck / "spark"), "is empty or missing"),
             (lambda ck: (ck / "spark/offsets/9").touch(), "they don't belong together"),
         ],
@@ -227,7 +251,7 @@ class TestDamaged:
         ]
 
     def test_a_batch_that_was_broken_off(self, checkpoint: Path) -> None:
-        (checkpoint / "spark/offsets/2").touch()
+        shutil.copy(checkpoint / "spark/offsets/1", checkpoint / "spark/offsets/2")
         assert wrong(checkpoint) == []
         [note] = inspect_checkpoint(str(checkpoint)).problems
         assert note.what.startswith("micro-batch 2 was begun and not committed")
@@ -238,6 +262,19 @@ class TestDamaged:
         shutil.copytree(folder, folder.with_name("_penstock_segment=99"))
         assert wrong(checkpoint) == []
         assert "_penstock_segment=99" in inspected(str(checkpoint)).stdout
+
+    def test_contents_are_not_compared_while_a_query_may_change_them(
+        self, checkpoint: Path
+    ) -> None:
+        flip(a_segment(checkpoint))
+        (checkpoint / "spark/offsets/1").write_text("x")
+        file = os.open(checkpoint / ".lock", os.O_RDWR)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            assert inspect_checkpoint(str(checkpoint)).is_sound
+        finally:
+            os.close(file)
+        assert len(wrong(checkpoint)) == 2
 
     def test_a_lock_that_a_running_query_holds(self, checkpoint: Path) -> None:
         assert not inspect_checkpoint(str(checkpoint)).is_running

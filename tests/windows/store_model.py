@@ -55,7 +55,7 @@ class StoreModel:
         if cells:
             first, end = min(p for p, _ in cells), max(p for p, _ in cells) + 1
             size = sum(len(rows) for rows in cells.values())
-            name = f"b{self.batch}"
+            name = str(self.batch)
             self._put(Segment(name, first, end, 1, self.batch, True, size, size), cells)
 
     def _starts(self, pane: int) -> bool:
@@ -194,4 +194,4 @@ class StoreModel:
 
     def _name(self) -> str:
         self.written += 1
-        return f"s{self.written}"
+        return f"{self.written}.0"

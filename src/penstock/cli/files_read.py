@@ -8,7 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from penstock.regular_files import open_regular
+
 _FILE_SOURCE = "FileSource["
+_NOT_AS_WRITTEN = (OSError, ValueError, KeyError, TypeError, RecursionError)
 
 
 class FilesRead:
@@ -38,9 +41,9 @@ class FilesRead:
 
     def _entries_of(self, batch_id: int) -> list[int]:
         try:
-            lines = (self._spark / "offsets" / str(batch_id)).read_text("utf-8").splitlines()
+            lines = _lines(self._spark / "offsets" / str(batch_id))
             return [int(json.loads(line)["logOffset"]) for line in lines[2:]]
-        except (OSError, ValueError, KeyError, TypeError):
+        except _NOT_AS_WRITTEN:
             return []  # it has been deleted, or a source is none of files
 
 
@@ -48,12 +51,16 @@ def _listed(directory: Path, number: int) -> set[str]:
     """Return the files of one entry; every tenth holds those before it as well."""
     for name in (str(number), f"{number}.compact"):
         try:
-            lines = (directory / name).read_text("utf-8").splitlines()[1:]
-            found = [json.loads(line) for line in lines]
+            found = [json.loads(line) for line in _lines(directory / name)[1:]]
             return {str(each["path"]) for each in found if each["batchId"] == number}
-        except (OSError, ValueError, KeyError, TypeError):
+        except _NOT_AS_WRITTEN:
             continue
     return set()
+
+
+def _lines(file: Path) -> list[str]:
+    with open(open_regular(file), encoding="utf-8") as text:
+        return text.read().splitlines()
 
 
 def _numbers(directory: Path) -> Iterable[str]:

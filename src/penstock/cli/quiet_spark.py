@@ -7,6 +7,8 @@ workers never pass through log4j. All of it passes through the JVM's stdout and 
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import io
 import logging
 import os
@@ -16,18 +18,22 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from penstock import doctor
+from penstock.engine.checkpoint_lock import PATIENCE_SECONDS, running_on
 from penstock.errors import ConfigurationError, first_line
+from penstock.regular_files import open_regular
 from penstock.secrets import keep_secrets_of, redacted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _END_WITHIN_SECONDS = 20.0
+_LOOK_EVERY_SECONDS = 0.05
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -93,20 +99,56 @@ def _open_log(log: Path | None) -> Iterator[BinaryIO]:
         with tempfile.TemporaryFile(prefix="penstock-") as nameless:
             yield nameless
         return
-    try:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        # For nobody else: until it is looked through at the end, it holds what Spark says as is.
-        descriptor = os.open(log, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        file = os.fdopen(descriptor, "w+b")
-    except OSError as error:
-        raise ConfigurationError(
-            f"{log} cannot be written: {error.strerror}. Name another directory."
-        ) from error
-    with file:
+    with contextlib.ExitStack() as opened:
+        try:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            opened.callback(os.close, _claim(log))
+            file = opened.enter_context(os.fdopen(_opened(log), "w+b"))
+        except OSError as error:
+            why = "it is a link" if error.errno == errno.ELOOP else error.strerror
+            raise ConfigurationError(
+                f"{log} cannot be written: {why}. Name another directory."
+            ) from error
         try:
             yield file
         finally:
             _hide_secrets(file)
+
+
+def _claim(log: Path) -> int:
+    """Empty a log that no other run writes to, and see to it that none does meanwhile.
+
+    Whoever has the file open holds the lock with it, so it is opened once more for that: the JVM
+    of a driver that was killed may live on for a while with the log that it writes to.
+    """
+    own = _opened(log)
+    try:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not _is_free(own):
+            if time.monotonic() >= deadline:
+                raise running_on(str(log.parent))
+            time.sleep(_LOOK_EVERY_SECONDS)
+        # For nobody else: until it is looked through at the end, it holds what Spark says as is.
+        os.fchmod(own, 0o600)
+        os.ftruncate(own, 0)
+    except BaseException:
+        os.close(own)
+        raise
+    return own
+
+
+def _opened(log: Path) -> int:
+    return open_regular(log, os.O_RDWR | os.O_CREAT, 0o600, follow_links=False)
+
+
+def _is_free(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # this file system has no locks
+        return True
+    return True
 
 
 def _hide_secrets(log: BinaryIO) -> None:

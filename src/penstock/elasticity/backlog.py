@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from penstock.errors import ConfigurationError
 
 BY_TIME = ("oldest", "newest")
+CHOICES = (*BY_TIME, "random")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,4 +45,4 @@ class Backlog:
     @property
     def is_priority(self) -> bool:
         """Whether ``shed`` is an SQL expression."""
-        return self.shed not in (*BY_TIME, "random")
+        return self.shed not in CHOICES

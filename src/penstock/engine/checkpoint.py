@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from penstock.engine.checkpoint_lock import CheckpointLock
 from penstock.engine.commit_log import CommitLog
 from penstock.engine.documents import NOT_AS_WRITTEN, Form, parse_document, sealed
-from penstock.engine.spark_log import SparkLog
+from penstock.engine.spark_log import SparkLog, sweep
 from penstock.errors import CheckpointError
 from penstock.topology.compatibility import Fingerprint, breaking_changes
 
@@ -62,15 +62,7 @@ def _open(files: HadoopFiles, path: str, now: Fingerprint, lock: CheckpointLock)
     text = files.read(identity)
     if text is None:
         return _create(files, path, now, lock)
-    document = parse_document(text, identity, FORM)
-    try:
-        query_id = _checked_id(document["query_id"])
-        before = Fingerprint.from_json(document["fingerprint"])
-    except NOT_AS_WRITTEN as error:
-        raise CheckpointError(
-            f"'{identity}' has a field missing or wrong ({error!r:.300}). Put it back from a copy, "
-            "or start with a new checkpoint directory."
-        ) from None
+    query_id, before = parse_identity(text, identity)
     changes = breaking_changes(before, now)
     if changes:
         raise CheckpointError(
@@ -85,12 +77,24 @@ def _open(files: HadoopFiles, path: str, now: Fingerprint, lock: CheckpointLock)
         spark_log.check(None, None)
     else:
         spark_log.check(log.latest.batch_id, log.latest.offsets)
-    spark_log.sweep()
+    sweep(files, f"{path}/spark")
     # Operators with state may have come; the order of sources stays the one Spark knows.
     accepted = replace(now, sources=before.sources)
     if accepted != before:
         _write_identity(files, identity, query_id, accepted)
     return Checkpoint(path, query_id, before.sources, log, lock, spark_log)
+
+
+def parse_identity(text: str, file: str) -> tuple[str, Fingerprint]:
+    """Read whose checkpoint it is and what it depends on; ``file`` is named if it is not said."""
+    document = parse_document(text, file, FORM)
+    try:
+        return _checked_id(document["query_id"]), Fingerprint.from_json(document["fingerprint"])
+    except NOT_AS_WRITTEN as error:
+        raise CheckpointError(
+            f"'{file}' has a field missing or wrong ({error!r:.300}). Put it back from a copy, "
+            "or start with a new checkpoint directory."
+        ) from None
 
 
 def _checked_id(query_id: object) -> str:

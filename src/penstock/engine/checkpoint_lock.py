@@ -39,10 +39,7 @@ class CheckpointLock:
             if lock is not None:
                 return lock
             if time.monotonic() >= deadline:
-                raise CheckpointError(
-                    f"a query is running on the checkpoint '{path}'. Stop it before you start it "
-                    "again, or give the new query a checkpoint directory of its own."
-                )
+                raise running_on(path)
             time.sleep(_LOOK_EVERY_SECONDS)
 
     @classmethod
@@ -63,6 +60,14 @@ class CheckpointLock:
                 _held.discard(self.path)
                 if self.file is not None:
                     os.close(self.file)
+
+
+def running_on(path: str) -> CheckpointError:
+    """Return the error for a second query on a checkpoint."""
+    return CheckpointError(
+        f"a query is running on the checkpoint '{path}'. Stop it before you start it again, or "
+        "give the new query a checkpoint directory of its own."
+    )
 
 
 def _lock_file(directory: Path) -> int | None:

@@ -23,7 +23,7 @@ from penstock.engine.columns import (
 )
 from penstock.engine.observations import Measures, counting
 from penstock.engine.pane_store import PaneStore
-from penstock.engine.piece_table import PieceTable, directory_of, looked_up, lookup
+from penstock.engine.piece_table import PieceTable, looked_up, lookup
 from penstock.engine.preference_aggregation import PreferenceAggregation
 from penstock.engine.schemas import quoted
 from penstock.engine.window_packing import PackedWindows, WindowPacker
@@ -32,7 +32,7 @@ from penstock.engine.window_results import window_column
 from penstock.topology.operators import Compute, Consolidate
 from penstock.windows.consolidation import ClosingPlan, Merge, plan_closing
 from penstock.windows.rungs import Ladder
-from penstock.windows.segments import Segment
+from penstock.windows.segments import Segment, directory_of
 
 # Up to here one task is done sooner than several that have to exchange rows.
 _ONE_TASK_ROWS = 100_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.engine.python_step import LETTER_FIELDS
+from penstock.windows.segments import DIRECTORY
 
 SOURCE_TAG = "_penstock_source"
 TASK = "_penstock_task"
@@ -13,7 +14,7 @@ ARRIVAL = "_penstock_arrival"
 PANE = "_penstock_pane"
 WIDTH = "_penstock_width"
 KEY = "_penstock_key_"
-SEGMENT = "_penstock_segment"
+SEGMENT = DIRECTORY
 TARGET = "_penstock_target"
 SIGN = "_penstock_sign"
 MISSED = "_missed"

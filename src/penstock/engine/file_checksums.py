@@ -9,13 +9,15 @@ import os
 import zlib
 from collections.abc import Mapping
 
+from penstock.regular_files import open_regular
+
 _CHUNK_BYTES = 1 << 20
 
 
 def file_checksum(path: str) -> str:
     """Return the checksum of a file's content; about a second for a gigabyte."""
     found = 0
-    with open(path, "rb") as file:
+    with open(open_regular(path), "rb") as file:
         while chunk := file.read(_CHUNK_BYTES):
             found = zlib.crc32(chunk, found)
     return f"{found:08x}"

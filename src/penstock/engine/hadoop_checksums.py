@@ -8,9 +8,14 @@ from __future__ import annotations
 import os
 import struct
 import zlib
+from typing import BinaryIO
+
+from penstock.regular_files import open_regular
 
 _MAGIC = b"crc\0"
 _HEADER = struct.Struct(">4sI")
+_NUMBER_BYTES = 4
+_MOST_IN_ONE = 1 << 24  # Hadoop has 512 bytes
 
 
 def checksum_path(path: str) -> str:
@@ -29,18 +34,29 @@ def fits_checksums(path: str) -> bool:
     Checksums that can't be read fit no file.
     """
     try:
-        with open(checksum_path(path), "rb") as kept, open(path, "rb") as file:
-            return _checksums(file.read(), kept.read(_HEADER.size)) == kept.read()
+        with (
+            open(open_regular(checksum_path(path)), "rb") as kept,
+            open(open_regular(path), "rb") as file,
+        ):
+            return _fits(file, kept)
     except FileNotFoundError:
         return True
+    except OSError:
+        return False
 
 
-def _checksums(content: bytes, header: bytes) -> bytes | None:
-    """Return the checksums of a content, a number for every so many bytes; None if in no form."""
+def _fits(file: BinaryIO, kept: BinaryIO) -> bool:
+    """Compare a file with its checksums, a number for every so many bytes."""
+    header = kept.read(_HEADER.size)
     if len(header) != _HEADER.size:
-        return None
+        return False
     magic, size = _HEADER.unpack(header)
-    if magic != _MAGIC or size == 0:
-        return None
-    pieces = (content[start : start + size] for start in range(0, len(content), size))
-    return b"".join(struct.pack(">I", zlib.crc32(piece)) for piece in pieces)
+    if magic != _MAGIC or not 0 < size <= _MOST_IN_ONE:
+        return False
+    pieces = -(-os.fstat(file.fileno()).st_size // size)
+    if os.fstat(kept.fileno()).st_size != _HEADER.size + pieces * _NUMBER_BYTES:
+        return False
+    while piece := file.read(size):
+        if kept.read(_NUMBER_BYTES) != struct.pack(">I", zlib.crc32(piece)):
+            return False
+    return not kept.read(1)

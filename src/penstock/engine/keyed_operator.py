@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from penstock.engine.documents import WAY_OUT
-from penstock.engine.file_checksums import file_checksum
+from penstock.engine.committed_files import damaged_states
 from penstock.engine.keyed_state import KeyedState
 from penstock.engine.keyed_tally import KeyedTally
 from penstock.engine.python_step import Tally
-from penstock.engine.state_files import local_path
 from penstock.engine.state_manifest import Manifest
 from penstock.engine.task_orders import Orders
-from penstock.errors import CheckpointError, QueryError
+from penstock.errors import QueryError
 from penstock.journal.events import KeyGroupsMoved, KnownEvent, StateStored
 from penstock.journal.placement_events import KeyGroupsPlaced
 from penstock.placement.flux import Move
@@ -173,24 +171,12 @@ class KeyedOperator:
         live = self._state.manifest.names if self._state else frozenset()
         for name in self._files.list(self.directory):
             batch = name.split("-")[0]
-            is_old = before is None or (batch.isdigit() and int(batch) < before)
+            is_old = before is None or (batch.isdecimal() and int(batch) < before)
             if name not in live and is_old:
                 self._files.delete(f"{self.directory}/{name}")
 
 
 def check_state_files(files: HadoopFiles, directory: str, manifest: Manifest) -> None:
-    """Raise unless the files that a commit record names are as they were at its commit.
-
-    On disks their content is read; other file systems check it themselves.
-    """
-    there, local = files.lengths(directory), local_path(directory)
-    for file in manifest.files:
-        path, problem = f"{directory}/{file.name}", ""
-        if file.name not in there:
-            problem = "is missing"
-        elif there[file.name] != file.bytes:
-            problem = f"has {there[file.name]} bytes and was committed with {file.bytes}"
-        elif local and file.checksum and file_checksum(f"{local}/{file.name}") != file.checksum:
-            problem = "is damaged: its checksum is another than at the last commit"
-        if problem:
-            raise CheckpointError(f"the state file '{path}' {problem}. {WAY_OUT}")
+    """Raise unless the files that a commit record names are as they were at its commit."""
+    for error in damaged_states(files, directory, manifest):
+        raise error

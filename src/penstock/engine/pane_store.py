@@ -13,12 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from penstock.engine.columns import PANE, SEGMENT, WIDTH
-from penstock.engine.documents import WAY_OUT
-from penstock.engine.file_checksums import directory_checksum, listing_checksum
+from penstock.engine.committed_files import damaged_panes, pane_checksum
 from penstock.engine.parquet_reader import ParquetReader
-from penstock.engine.state_files import local_path
-from penstock.errors import CheckpointError
 from penstock.sinks.filesystem import HadoopFiles
+from penstock.windows.segments import directory_name, directory_number
 
 # A directory that is not whole is never read, so files may appear in it one by one.
 _WRITE_OPTIONS = {
@@ -60,32 +58,13 @@ class PaneStore:
         return self._files.directory_bytes(self._path(number))
 
     def checksum(self, number: int) -> str:
-        """Return a checksum of a directory, which tells when a file of it is lost or damaged.
-
-        File systems other than disks check the content of files themselves: there it is of their
-        names and lengths.
-        """
-        path = self._path(number)
-        local = local_path(path)
-        return directory_checksum(local) if local else listing_checksum(self._files.lengths(path))
+        """Return a checksum of a directory, which tells when a file of it is lost or damaged."""
+        return pane_checksum(self._files, self._path(number))
 
     def check(self, live: Collection[int], checksums: Mapping[int, str]) -> None:
-        """Raise unless the directories that a record names are as they were at its commit.
-
-        A file that is lost or damaged would be missing in results, or change them, in silence.
-        """
-        there = set(self._files.list(self._directory)) if live else set()
-        for number in sorted(live):
-            path = self._path(number)
-            if f"{SEGMENT}={number}" not in there:
-                raise CheckpointError(
-                    f"'{path}' is missing, which the last commit needs. {WAY_OUT}"
-                )
-            if number in checksums and checksums[number] != self.checksum(number):
-                raise CheckpointError(
-                    f"a file in '{path}' is missing, damaged or was added since the last commit. "
-                    f"{WAY_OUT}"
-                )
+        """Raise unless the directories that a record names are as they were at its commit."""
+        for error in damaged_panes(self._files, self._directory, live, checksums):
+            raise error
 
     def delete(self, number: int) -> None:
         """Delete a directory."""
@@ -94,9 +73,9 @@ class PaneStore:
     def sweep(self, live: set[int]) -> None:
         """Delete the directories that no record names."""
         for name in self._files.list(self._directory):
-            number = name.removeprefix(f"{SEGMENT}=")
-            if number.isdigit() and int(number) not in live:
-                self.delete(int(number))
+            number = directory_number(name)
+            if number is not None and number not in live:
+                self.delete(number)
 
     def _path(self, number: int) -> str:
-        return f"{self._directory}/{SEGMENT}={number}"
+        return f"{self._directory}/{directory_name(number)}"

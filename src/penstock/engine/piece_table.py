@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.engine.columns import PANE, SEGMENT, SIGN, TARGET, WIDTH
-from penstock.windows.segments import Piece, Segment
+from penstock.windows.segments import Piece, Segment, directory_of
 
 _OF, _WIDE, _FIRST, _END = (f"_penstock_piece_{name}" for name in ("of", "wide", "first", "end"))
 _PIECES = pa.schema(
@@ -34,15 +34,6 @@ _MOST_PLACES = 64
 _MOST_ENTRIES = 4_096
 _WIDTHS = 2**24
 _IS_FOUND = f"{TARGET} IS NOT NULL"
-
-
-def directory_of(segment: str) -> int:
-    """Return the number of the directory that a segment lies in.
-
-    >>> directory_of("12"), directory_of("13.2")
-    (12, 13)
-    """
-    return int(segment.partition(".")[0])
 
 
 Place = tuple[int, int]

@@ -80,10 +80,17 @@ class Shedding:
         intake: Intake,
         clock: Callable[[], float],
     ) -> None:
-        planned = _planned(files, checkpoint) if intake.sheds else None
         latest = checkpoint.log.latest
-        was_split = latest is not None and latest.is_split
-        self._log = SplitLog(files, checkpoint.path, intake, clock, planned, was_split=was_split)
+        self._log = SplitLog(
+            files,
+            checkpoint.path,
+            intake,
+            clock,
+            _planned(files, checkpoint),
+            was_split=latest is not None and latest.is_split,
+            committed=-1 if latest is None else latest.batch_id,
+            is_timed=all(source.time is not None for source in topology.sources),
+        )
         self._query_id = checkpoint.query_id
         self._rows = BatchRows(files, checkpoint.spark_path, topology.sources)
         self._takers = {op.inputs[0]: op.name for op in topology if isinstance(op, LateRows)}

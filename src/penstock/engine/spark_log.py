@@ -19,6 +19,7 @@ from penstock.engine.state_files import local_path
 from penstock.errors import CheckpointError
 
 if TYPE_CHECKING:
+    from penstock.engine.checkpoint_files import CheckpointFiles
     from penstock.sinks.filesystem import HadoopFiles
 
 
@@ -29,7 +30,7 @@ _HALF = re.compile(r"\.+\d+\..+\.tmp(\.crc)?")
 class SparkLog:
     """The offsets and commits that Spark writes, one small file for every micro-batch."""
 
-    def __init__(self, files: HadoopFiles, path: str) -> None:
+    def __init__(self, files: CheckpointFiles, path: str) -> None:
         self._files = files
         self._path = path
 
@@ -70,17 +71,6 @@ class SparkLog:
                 f"'{path}' is cut short or damaged: it is not what micro-batch {batch_id} was "
                 f"committed with. {WAY_OUT}"
             )
-
-    def sweep(self) -> None:
-        """Delete entries that were only begun, as when the disk was full.
-
-        Spark passes over them; but beside no whole one it takes them for the log of another query,
-        and refuses the first micro-batch for ever.
-        """
-        for log in ("offsets", "commits"):
-            for name in self._files.list(f"{self._path}/{log}"):
-                if _HALF.fullmatch(name):
-                    self._files.delete(f"{self._path}/{log}/{name}")
 
     def _check_bytes(self, path: str) -> None:
         """Raise where a file on a disk is not what Spark has written."""
@@ -138,13 +128,25 @@ class SparkLog:
 
     def _newest(self, log: str) -> int:
         names = self._files.list(f"{self._path}/{log}")
-        return max((int(name) for name in names if name.isdigit()), default=-1)
+        return max((int(name) for name in names if name.isdecimal()), default=-1)
+
+
+def sweep(files: HadoopFiles, path: str) -> None:
+    """Delete entries of Spark's log that were only begun, as when the disk was full.
+
+    Spark passes over them; but beside no whole one it takes them for the log of another query,
+    and refuses the first micro-batch for ever.
+    """
+    for log in ("offsets", "commits"):
+        for name in files.list(f"{path}/{log}"):
+            if _HALF.fullmatch(name):
+                files.delete(f"{path}/{log}/{name}")
 
 
 def _entries(names: Iterable[str]) -> dict[int, str]:
     """Return the entries of a source's log by number; every so many hold all before them, too."""
     found = {name.removesuffix(".compact"): name for name in names}
-    return {int(number): name for number, name in found.items() if number.isdigit()}
+    return {int(number): name for number, name in found.items() if number.isdecimal()}
 
 
 def _newest_whole(entries: Mapping[int, str]) -> int:
@@ -163,7 +165,7 @@ def _checksum(text: str) -> str:
 def _parsed(text: str) -> object:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

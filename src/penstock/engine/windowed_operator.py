@@ -14,7 +14,6 @@ from penstock.engine.keyed_partials import KeyedPartials
 from penstock.engine.pane_splits import PaneSplits
 from penstock.engine.pane_store import PaneStore
 from penstock.engine.partials import PartialCounts, PartialFrame, Partials
-from penstock.engine.piece_table import directory_of
 from penstock.engine.preference_aggregation import PreferenceAggregation
 from penstock.engine.python_step import Tally
 from penstock.engine.skylines_seen import skylines_seen
@@ -28,7 +27,7 @@ from penstock.topology.operators import Compute, Consolidate
 from penstock.windows.compaction import compaction
 from penstock.windows.consolidation import ClosingPlan
 from penstock.windows.ladder_costs import Sizes
-from penstock.windows.segments import Segment
+from penstock.windows.segments import Segment, directory_of
 from penstock.windows.sharing import (
     BatchPartials,
     Mode,

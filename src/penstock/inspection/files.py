@@ -11,6 +11,7 @@ from pathlib import Path
 
 from penstock.errors import ConfigurationError
 from penstock.inspection.holding import HeldFiles, HeldRows
+from penstock.regular_files import open_regular
 
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):/")
 COMMIT_RECORDS = "commit records"
@@ -84,7 +85,7 @@ def by_kind(path: Path) -> tuple[HeldFiles, ...]:
 def is_locked(path: Path) -> bool:
     """Whether a running query holds the checkpoint. Nothing is written, and nobody kept out."""
     try:
-        file = os.open(path / ".lock", os.O_RDONLY | os.O_CLOEXEC)
+        file = open_regular(path / ".lock")
     except OSError:
         return False
     try:

@@ -23,6 +23,7 @@ from penstock.inspection.holding import (
 from penstock.inspection.records import (
     Commits,
     Identity,
+    check_rule,
     compare_with_spark,
     note_unread,
     read_commits,
@@ -68,7 +69,8 @@ def _holding(
 ) -> Holding:
     running, record = is_locked(path), commits.newest
     problems = [*identity.problems, *commits.problems, *note_unread(commits)]
-    problems += compare_with_spark(path, commits.last_batch, is_running=running)
+    problems += compare_with_spark(path, commits, is_running=running)
+    problems += check_rule(path, commits)
     found = Holding(
         path=str(path),
         query_id=identity.query_id or (record.query_id if record else None),
@@ -79,7 +81,8 @@ def _holding(
         files=by_kind(path),
     )
     if record is not None:
-        found, of_state = _with_record(path, identity, record, found, on_read, commits.unread)
+        is_newest = commits.unread == 0
+        found, of_state = _with_record(path, identity, record, found, on_read, is_newest)
         problems += of_state
     elif identity.fingerprint is not None:
         times = identity.fingerprint.times
@@ -94,21 +97,21 @@ def _with_record(
     record: CommitRecord,
     found: Holding,
     on_read: OnRead,
-    unread: int,
+    is_newest: bool,
 ) -> tuple[Holding, list[Problem]]:
-    is_newest = unread == 0
     signatures = identity.fingerprint.states if identity.fingerprint else {}
     problems: list[Problem] = []
     windows, keyed = [], []
-    for name, state in record.windows.items():
+    for number, (name, state) in enumerate(record.windows.items()):
+        on_read(f"windows of {name}", number / len(record.windows))
         of_windows, wrong = held_windows(
-            path, name, state, signatures.get(name, {}), is_newest=is_newest
+            path, name, state, signatures.get(name, {}), is_newest, found.is_running
         )
         windows.append(of_windows)
         problems += wrong
     for name, keys in record.keyed.items():
         of_keys, wrong = held_keys(
-            path, name, keys, signatures.get(name, {}), on_read, is_newest=is_newest
+            path, name, keys, signatures.get(name, {}), on_read, is_newest, found.is_running
         )
         keyed.append(of_keys)
         problems += wrong

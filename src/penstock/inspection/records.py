@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from pathlib import Path
 
-from penstock.engine.checkpoint import FORM as QUERY_FORM
+from penstock.engine.checkpoint import parse_identity
+from penstock.engine.checkpoint_files import LocalFiles
 from penstock.engine.commit_log import CommitRecord
-from penstock.engine.documents import NOT_AS_WRITTEN, parse_document
-from penstock.errors import CheckpointError, ConfigurationError
+from penstock.engine.spark_log import SparkLog
+from penstock.engine.split_log import read_rule
+from penstock.errors import ConfigurationError, PenstockError
 from penstock.inspection.holding import Problem
+from penstock.regular_files import read_text
 from penstock.topology.compatibility import Fingerprint
 
 _RECORD = re.compile(r"^(\d{12})\.json$")
@@ -31,16 +35,12 @@ def read_identity(path: Path) -> Identity:
     """Read ``query.json``, or say what is wrong with it."""
     file = path / "query.json"
     try:
-        document = parse_document(file.read_text("utf-8"), str(file), QUERY_FORM)
-        fingerprint = Fingerprint.from_json(document["fingerprint"])
-        return Identity(str(document["query_id"]), fingerprint)
-    except FileNotFoundError:
-        return Identity(problems=(Problem(f"{file} is missing", _COPY),))
-    except CheckpointError as error:
-        return Identity(problems=(_told(error),))
-    except (OSError, *NOT_AS_WRITTEN) as error:
-        why = f"no {error}" if isinstance(error, KeyError) else str(error)
-        return Identity(problems=(Problem(f"{file} can't be read ({why})", _COPY),))
+        text = read_text(file)
+        if text is None:
+            return Identity(problems=(Problem(f"{file} is missing", _COPY),))
+        return Identity(*parse_identity(text, str(file)))
+    except PenstockError as error:
+        return Identity(problems=(told(error),))
 
 
 def refuse_others(path: Path) -> None:
@@ -91,13 +91,9 @@ def read_commits(path: Path, query_id: str | None) -> Commits:
     problems: list[Problem] = []
     for unread, file in enumerate(reversed(files)):
         try:
-            text = file.read_text("utf-8")
-            record = CommitRecord.from_json(text, str(file))
-        except CheckpointError as error:
-            problems.append(_told(error))
-            continue
-        except (OSError, UnicodeDecodeError) as error:
-            problems.append(Problem(f"{file} can't be read ({error})", _COPY))
+            record = CommitRecord.from_json(read_text(file) or "", str(file))
+        except PenstockError as error:
+            problems.append(told(error))
             continue
         if query_id is not None and record.query_id != query_id:
             what = f"{file} is of another query ({record.query_id})"
@@ -139,8 +135,34 @@ def _gaps(files: list[Path]) -> list[Problem]:
     ]
 
 
-def compare_with_spark(path: Path, last_batch: int | None, *, is_running: bool) -> list[Problem]:
-    """Compare the commit log with Spark's offsets: they may be one micro-batch apart, not more."""
+def compare_with_spark(path: Path, commits: Commits, *, is_running: bool) -> list[Problem]:
+    """Compare the commit log with Spark's log, and look at that as a start does."""
+    problems = _apart(path, commits.last_batch, is_running=is_running)
+    # Spark writes an entry and its checksums one after the other, so that they may not yet fit.
+    if is_running or not all(problem.is_note for problem in problems):
+        return problems
+    newest = None if commits.newest is None or commits.unread else commits.newest.offsets
+    try:
+        SparkLog(LocalFiles(), str(path / "spark")).check(commits.last_batch, newest)
+    except (PenstockError, OSError) as error:
+        problems.append(told(error))
+    return problems
+
+
+def check_rule(path: Path, commits: Commits) -> list[Problem]:
+    """Say what is wrong with ``split.json``, by which the newest micro-batch was split."""
+    last = -1 if commits.last_batch is None else commits.last_batch
+    planned = last + 1 if os.path.exists(path / "spark" / "offsets" / str(last + 1)) else None
+    was_split = commits.newest is not None and not commits.unread and commits.newest.is_split
+    try:
+        read_rule(LocalFiles(), str(path), planned, was_split=was_split)
+    except PenstockError as error:
+        return [told(error)]
+    return []
+
+
+def _apart(path: Path, last_batch: int | None, *, is_running: bool) -> list[Problem]:
+    """Compare how far the two logs are: they may be one micro-batch apart, not more."""
     spark = path / "spark"
     planned = _newest_number(spark / "offsets")
     if planned is None:
@@ -172,6 +194,7 @@ def _is_record(file: Path) -> bool:
     return _RECORD.match(file.name) is not None
 
 
-def _told(error: CheckpointError) -> Problem:
+def told(error: Exception) -> Problem:
+    """Make a problem of what a start would be refused with."""
     what, _, remedy = str(error).partition(". ")
-    return Problem(what, remedy)
+    return Problem(what, remedy or _COPY)

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from penstock.engine.checkpoint_files import LocalFiles
 from penstock.engine.commit_log import CommitRecord
+from penstock.engine.committed_files import damaged_panes, damaged_states
 from penstock.engine.keyed_state import KeyedState
 from penstock.engine.state_manifest import Manifest
 from penstock.engine.window_state import WindowState
 from penstock.errors import ConfigurationError
 from penstock.inspection.files import all_files, is_whole
 from penstock.inspection.holding import HeldGroups, HeldKeys, HeldWindows, Problem
+from penstock.inspection.records import told
 from penstock.placement.key_groups import KeyGroupState
 from penstock.windows.durations import microseconds
 from penstock.windows.panes import Panes, paned
+from penstock.windows.segments import directory_name, directory_of
 from penstock.windows.specs import WindowSpec
 
-SEGMENT = "_penstock_segment="
 Signature = Mapping[str, str]
 _SPEC = re.compile(r"^(?P<length>.+?)(?: every (?P<slide>.+?))?(?:, offset (?P<offset>.+))?$")
 _LOST = (
@@ -33,25 +37,31 @@ _LEFT_OVER = "Nothing: the query deletes it when it starts again."
 
 
 def held_windows(
-    path: Path, operator: str, state: WindowState, signature: Signature, *, is_newest: bool = True
+    path: Path,
+    operator: str,
+    state: WindowState,
+    signature: Signature,
+    is_newest: bool,
+    is_running: bool,
 ) -> tuple[HeldWindows, list[Problem]]:
     """Describe the windows of an operator, and say which of their files are missing or damaged.
 
-    Where a newer record can't be read, ``is_newest=False``: that one may have had files replaced.
+    Where a newer record can't be read, ``is_newest`` is False: that one may have had files
+    replaced. Of a query that ``is_running`` they may be at any moment, and contents are not read.
     """
     directory = path / "panes" / operator
-    problems: list[Problem] = []
-    written: list[float] = []
+    rows: dict[int, int] = {}
     for segment in state.segments:
-        folder = directory / f"{SEGMENT}{segment.name}"
-        files = [each for each, _ in all_files(folder) if each.suffix == ".parquet"]
-        damaged = [each for each in files if not is_whole(each)]
-        if is_newest and not files and segment.rows:
-            problems.append(Problem(f"{folder} is missing, with {segment.rows:,} rows", _LOST))
-        problems += [Problem(f"{each} is cut short or damaged", _LOST) for each in damaged]
-        written += [each.stat().st_mtime for each in files if each.exists()]
-    named = {f"{SEGMENT}{segment.name}" for segment in state.segments}
-    problems += _unnamed(directory, named) if is_newest else []
+        number = directory_of(segment.name)
+        rows[number] = rows.get(number, 0) + segment.rows
+    problems = _wrong_panes(directory, rows, state.checksums if not is_running else {}, is_newest)
+    written = [
+        each.stat().st_mtime
+        for number in rows
+        for each in _partials_in(directory / directory_name(number))
+        if each.exists()
+    ]
+    problems += _unnamed(directory, set(map(directory_name, rows))) if is_newest else []
     panes = panes_of(signature.get("windows", ""))
     stored = [(segment.first, segment.end) for segment in state.segments]
     held = HeldWindows(
@@ -69,6 +79,30 @@ def held_windows(
         since_seconds=min(written, default=None),
     )
     return held, problems
+
+
+def _wrong_panes(
+    directory: Path, rows: Mapping[int, int], checksums: Mapping[int, str], is_newest: bool
+) -> list[Problem]:
+    """Say what is wrong with directories of a pane store; ``rows`` says how many each holds."""
+    problems, whole = [], []
+    for number in sorted(rows):
+        folder = directory / directory_name(number)
+        files = _partials_in(folder)
+        damaged = [each for each in files if not is_whole(each)]
+        problems += [Problem(f"{each} is cut short or damaged", _LOST) for each in damaged]
+        if not files and rows[number]:
+            if is_newest:
+                problems.append(Problem(f"{folder} is missing, with {rows[number]:,} rows", _LOST))
+        elif not damaged:
+            whole.append(number)
+    if is_newest:
+        problems += map(told, damaged_panes(LocalFiles(), str(directory), whole, checksums))
+    return problems
+
+
+def _partials_in(folder: Path) -> list[Path]:
+    return [each for each, _ in all_files(folder) if each.suffix == ".parquet"]
 
 
 def panes_of(described: str) -> Panes | None:
@@ -100,26 +134,22 @@ def held_keys(
     state: KeyedState,
     signature: Signature,
     on_read: Callable[[str, float], object],
-    *,
-    is_newest: bool = True,
+    is_newest: bool,
+    is_running: bool,
 ) -> tuple[HeldKeys, list[Problem]]:
     """Describe the states of keys, and say which of their files are missing or damaged.
 
-    Where a newer record can't be read, ``is_newest=False``: that one may have had files replaced.
+    ``is_newest`` and ``is_running`` are as for windows.
     """
     directory = path / "state" / operator
-    problems: list[Problem] = []
-    missing = [file.name for file in state.manifest.files if not (directory / file.name).is_file()]
-    if is_newest:
-        problems += [Problem(f"{directory / name} is missing", _LOST) for name in missing]
-    for file in state.manifest.files:
-        found = directory / file.name
-        if file.name in missing:
-            continue
-        if found.stat().st_size != file.bytes or not is_whole(found):
-            problems.append(Problem(f"{found} is cut short or damaged", _LOST))
+    there = LocalFiles().lengths(str(directory))
+    is_missing = not state.manifest.names <= there.keys()
+    files = [each for each in state.manifest.files if is_newest or each.name in there]
+    if is_running:
+        files = [replace(each, checksum=None) for each in files]
+    problems = [*map(told, damaged_states(LocalFiles(), str(directory), Manifest(tuple(files))))]
     count = None
-    if not problems and not missing:
+    if not problems and not is_missing:
         groups = state.groups.table.groups
         count = _count_keys(
             directory, state.manifest, groups, lambda share: on_read(f"keys of {operator}", share)

@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import json
 import os
-import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +16,7 @@ from pathlib import Path
 from penstock.elasticity.control import Control
 from penstock.errors import ConfigurationError
 from penstock.journal.codec import decode
+from penstock.regular_files import read_regular
 
 FILE_NAME = "control.json"
 SCHEMA_VERSION = 1
@@ -174,14 +174,7 @@ class WatchedControl:
 
 def _content(path: Path) -> bytes:
     # A pipe in its place must not keep a query waiting, nor a link lead it elsewhere.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ValueError("it is not a file")
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise ValueError(f"it is longer than {MOST_BYTES:,} bytes")
-    return content
+    return read_regular(path, MOST_BYTES, follow_links=False)
 
 
 def _all_parsed(content: bytes) -> tuple[AskedControl, ...]:

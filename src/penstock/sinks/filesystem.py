@@ -10,6 +10,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from penstock.errors import ConfigurationError, first_line
+from penstock.regular_files import read_text
 
 _STATUS = re.compile(r"path=[^;]*?([^/;]+); isDirectory=false; length=(\d+)")
 _SCHEME_AND_AUTHORITY = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
@@ -56,7 +57,10 @@ class HadoopFiles:
 
     def read(self, path: str) -> str | None:
         """Read a UTF-8 file whole, or None if there is no such file."""
-        system, file = self._store(path).system, self._path_of(path)
+        store, file = self._store(path), self._path_of(path)
+        if isinstance(store, _LocalDisk):
+            return read_text(store.plain_path(file))
+        system = store.system
         # Asked first: an exception from the JVM costs a hundred times as much as a question.
         if not system.exists(file):
             return None
@@ -185,6 +189,9 @@ class _LocalDisk:
         self.system = jvm.org.apache.hadoop.fs.RawLocalFileSystem()
         self.system.initialize(uri, configuration)
         self._output_stream = jvm.java.io.FileOutputStream
+
+    def plain_path(self, path: Any) -> str:
+        return str(self.system.pathToFile(path).getPath())
 
     def create(self, path: Any) -> Any:
         file = self.system.pathToFile(path)

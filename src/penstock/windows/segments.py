@@ -23,6 +23,8 @@ from typing import Any
 
 from penstock.windows.whole_numbers import in_64_bits
 
+DIRECTORY = "_penstock_segment"
+"""The column that rows of the store have the number of their directory in, which names it, too."""
 CROSSING = 0
 """The width under which a run stores, at a boundary, the rows that lie across it."""
 
@@ -31,7 +33,7 @@ CROSSING = 0
 class Segment:
     """A set of files in the pane store, written at once and dropped at once.
 
-    >>> delta = Segment("b7", 40, 43, width=1, through=7, is_delta=True, rows=9, bytes=400)
+    >>> delta = Segment("7", 40, 43, width=1, through=7, is_delta=True, rows=9, bytes=400)
     >>> delta.oldest_batch, Segment.from_json(delta.to_json()) == delta
     (7, True)
     """
@@ -98,13 +100,43 @@ class Segment:
         # It becomes the name of a directory, and may not lead elsewhere.
         if _NAME.fullmatch(name) is None:
             raise ValueError(f"{name!r:.80} is no name of a segment")
+        in_64_bits(directory_of(name))
         numbers = {field: _whole(record, field) for field in _NUMBERS}
         since = None if record.get("since") is None else _whole(record, "since")
         return cls(name=name, is_delta=is_delta, since=since, **numbers)
 
 
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9]|\.(?!\.)){0,63}")
+_NAME = re.compile(r"[0-9]{1,19}(?:\.[0-9]{1,9})?")
+_DIRECTORY = re.compile(rf"{DIRECTORY}=([0-9]+)")
 _NUMBERS = ("first", "end", "width", "through", "rows", "bytes")
+
+
+def directory_of(segment: str) -> int:
+    """Return the number of the directory that a segment lies in, which others may share.
+
+    >>> directory_of("12"), directory_of("13.2")
+    (12, 13)
+    """
+    return int(segment.partition(".")[0])
+
+
+def directory_name(number: int) -> str:
+    """Name a directory of the store.
+
+    >>> directory_name(13)
+    '_penstock_segment=13'
+    """
+    return f"{DIRECTORY}={number}"
+
+
+def directory_number(name: str) -> int | None:
+    """Return the number of a directory; None for what is none of the store's.
+
+    >>> directory_number("_penstock_segment=13"), directory_number("_temporary")
+    (13, None)
+    """
+    found = _DIRECTORY.fullmatch(name)
+    return None if found is None else int(found[1])
 
 
 def _whole(record: Mapping[str, Any], field: str) -> int:
