@@ -372,7 +372,7 @@ def test_faults_tell_letters_faults_restarts_and_what_was_shed(tmp_path: Path) -
         "Late rows": "4",
         "Batches run twice": "1",
     }
-    assert found.rows("operator", "error") == [["plain", "ValueError plain", "6"]]
+    assert found.rows("operator", "error") == [["plain", "ValueError plain", "6", "for plain"]]
     assert found.rows("source", "why") == [["source of plain", "shed: plain", "9"]]
     starts = found.rows("time (UTC)", "Penstock")
     assert starts[0] == ["2023-11-14 22:13:40", "0.1.0", "4", "ValueError: plain"]
