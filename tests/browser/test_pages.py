@@ -140,7 +140,7 @@ def test_faults_show_dead_letters_by_error(site: Running, look: OpenAt) -> None:
     seen.go("/faults")
     failed = str(BATCHES * ROWS // FAILING_EVERY)
     assert seen.tiles()["Dead letters"] == failed
-    assert seen.rows("operator", "error") == [["look_up", "ValueError", failed]]
+    assert seen.rows("operator", "error") == [["look_up", "ValueError", failed, EVIL]]
     assert len(seen.rows("time (UTC)", "Penstock")) == 1
 
 

@@ -123,7 +123,9 @@ def eventful(name: str = "plain", key: str = "sensor 7") -> list[Timed]:
         e.HotKeysChanged(0, operator, 1, f"hot: {name}"),
         HottestKeys(0, operator, (HotKey(key, 0.4, 0.015), HotKey("other", 0.1))),
         e.StateStored(0, operator, 1, 100, 50, 0),
-        e.RowsFailed(0, operator, 6, {f"ValueError {name}": 6}),
+        e.RowsFailed(
+            0, operator, 6, {f"ValueError {name}": 6}, {f"ValueError {name}": f"for {name}"}
+        ),
         e.FaultSeen(0, f"fault {name}", f"detail {name}", 2),
         e.BatchSkipped(0),
         e.ControlTaken(0, max_slots=4, by=name, reason=f"at most 4 slots, asked by {name}"),

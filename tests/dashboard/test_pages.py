@@ -37,6 +37,7 @@ from penstock.journal import events as e
 from penstock.journal.placement_events import KeyGroupsPlaced
 from penstock.journal.topology_events import PlannedOperator, TopologyPlanned
 from penstock.journal.window_events import PanesStored, RowsLate, SkylineSeen
+from penstock.placement.flux import Move
 
 
 @pytest.fixture
@@ -287,6 +288,44 @@ def test_placement_tells_hot_keys_owners_and_moves(shown: Shown) -> None:
     ]  # fmt: skip
 
 
+def test_placement_tells_which_groups_went_from_which_task_to_which(tmp_path: Path) -> None:
+    def moved(number: int, moves: tuple[Move, ...]) -> Timed:
+        at = BEGAN + 2.0 * (number + 1)
+        return at, e.KeyGroupsMoved(number, "look_up", moves, f"uneven {number}", "smooth")
+
+    first = (*(Move(group, 0, 1, 0.1) for group in (0, 1, 2, 9)), Move(5, 3, 2, 0.2))
+    events = [
+        *steady(2),
+        (BEGAN + 4.0, KeyGroupsPlaced(1, "look_up", tuple(n % 3 for n in range(300)))),
+        moved(0, first),
+        moved(1, tuple(Move(group, group, group + 1, 0.1) for group in range(100))),
+    ]
+    sections = placement.sections(shown_of(tmp_path, events))
+    found = read_page(sections)
+    moves = found.rows("time (UTC)", "batch", "of", "groups", "from task", "to task", "why")
+    assert len(moves) == placement.MOST_SHOWN
+    assert moves[0][1:] == ["1", "look_up", "99", "99", "100", "uneven 1"]
+    events = [*steady(2), moved(0, first)]
+    moves = read_page(placement.sections(shown_of(tmp_path / "few", events))).rows(
+        "time (UTC)", "batch", "of", "groups"
+    )
+    assert [row[1:] for row in moves] == [
+        ["0", "look_up", "5", "3", "2", "uneven 0"],
+        ["0", "look_up", "0–2, 9", "0", "1", "uneven 0"],
+    ]
+    assert found.rows("task", "how many", "which groups") == [
+        [str(task), "100", f"{task}–{297 + task} by 3"] for task in range(3)
+    ]
+
+
+def test_of_very_many_tasks_the_first_are_listed(tmp_path: Path) -> None:
+    placed = KeyGroupsPlaced(0, "look_up", tuple(range(1_000)))
+    sections = placement.sections(shown_of(tmp_path, [*steady(2), (BEGAN + 4.0, placed)]))
+    (owners,) = (each for each in sections if each.title == "Who owns which group of look_up")
+    assert owners.about == "0–8 by 4 is 0, 4 and 8. 800 other tasks are left out."
+    assert len(read_page([owners]).rows("task", "how many")) == 200
+
+
 def test_windows_tell_what_is_open_kept_and_late(shown: Shown) -> None:
     sections = windows.sections(shown)
     found = read_page(sections)
@@ -372,7 +411,7 @@ def test_faults_tell_letters_faults_restarts_and_what_was_shed(tmp_path: Path) -
         "Late rows": "4",
         "Batches run twice": "1",
     }
-    assert found.rows("operator", "error") == [["plain", "ValueError plain", "6"]]
+    assert found.rows("operator", "error") == [["plain", "ValueError plain", "6", "for plain"]]
     assert found.rows("source", "why") == [["source of plain", "shed: plain", "9"]]
     starts = found.rows("time (UTC)", "Penstock")
     assert starts[0] == ["2023-11-14 22:13:40", "0.1.0", "4", "ValueError: plain"]

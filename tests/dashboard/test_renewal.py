@@ -9,7 +9,7 @@ import pytest
 from nicegui import Client, ui
 
 from dashboard.journals import BEGAN, Timed, batch, started, write_journal
-from penstock.dashboard.frame import Frame, Page
+from penstock.dashboard.frame import Frame, Page, _choices
 from penstock.dashboard.sections import Shown
 from penstock.dashboard.site import Renewal
 from penstock.dashboard.view import View
@@ -96,3 +96,20 @@ def test_what_is_said_is_read_from_the_history_whose_lock_is_held(
     looked.renewal.renew()
     (shown,) = said
     assert shown.query is asked[0].queries[0]
+
+
+def test_a_query_that_has_not_been_read_yet_is_the_one_that_is_chosen(tmp_path: Path) -> None:
+    for number, query in enumerate("ABCABCBA"):
+        at, body = batch(number)
+        told = [(at, replace(body, query=query))]
+        path = write_journal(tmp_path / "run" / "journal", told, number + 1)
+    watched = Watched([path], clock=lambda: BEGAN)
+    (journal,) = watched.journals
+    journal.glance(lambda: False)
+    view = View.of(watched, "", "C", "")
+    assert 'selected="">C</option>' in _choices(watched, view, NOW)
+    journal.refresh(lambda: False)
+    journal.close()
+    choices = _choices(watched, view, NOW)
+    assert 'selected="">C</option>' in choices
+    assert choices.count(">C</option>") == 1

@@ -100,6 +100,9 @@ def test_dead_letters_of_a_chain_and_a_branch_are_told_apart(
     assert {json.dumps(dict(e.reasons)) for e in told if e.operator == "first"} == {
         '{"LookupError": 5}'
     }
+    assert [dict(e.examples) for e in told if e.operator == "first"] == [
+        {"LookupError": "no such user"}
+    ] * 2
 
 
 def test_dead_letters_that_nobody_takes_are_kept_in_the_checkpoint(

@@ -300,6 +300,16 @@ class TestWhatCannotBeRead:
 
 
 class TestNumbers:
+    def test_of_the_messages_of_an_error_the_newest_is_kept_and_few_of_few_letters(
+        self, tmp_path: Path
+    ) -> None:
+        told = [("ValueError", "old"), ("ValueError", "new" * 500)]
+        told += [(f"Error{n}", "why") for n in range(2_000)]
+        events = [(1.0, RowsFailed(1, "score", 1, {e: 1}, {e: message})) for e, message in told]
+        kept = of(append(tmp_path, [(0.0, STARTED), *events])).faults.examples
+        assert kept["score", "ValueError"] == ("new" * 500)[:200]
+        assert len(kept) == 500
+
     def test_they_are_those_of_the_events(self, tmp_path: Path) -> None:
         events = [
             (0.0, STARTED),

@@ -6,6 +6,7 @@ from math import inf, isnan
 
 import pytest
 
+from penstock.history import operator_tables
 from penstock.history.growing_table import MOST_ROWS
 from penstock.history.operator_tables import OperatorTables
 from penstock.history.quick_lines import OperatorNumbers
@@ -33,6 +34,27 @@ def test_balance_is_the_mean_of_what_each_batch_was() -> None:
     assert each[:2] == pytest.approx([2.0, 4.0])
     assert isnan(each[2])
     assert len(tables.balance("nobody", -inf, inf, 3)) == 0
+
+
+def test_balance_is_that_of_each_batch_also_where_they_were_put_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(operator_tables, "_MOST_CELLS", 200)
+    tables = OperatorTables()
+    for second in range(200):
+        tables.append(float(second), 1.0, [tasks(2.0 if second % 2 else 1.0, 1.0)])
+    assert len(tables.buckets("score", -inf, inf, 1_000)) < 30
+    found = tables.balance("score", -inf, inf, 1)
+    assert found["balance"].tolist() == pytest.approx([1.5])
+
+
+def test_a_row_says_how_many_batches_it_stands_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operator_tables, "_MOST_CELLS", 200)
+    tables = OperatorTables()
+    for second in range(200):
+        tables.append(float(second), 1.0, [tasks(1.0, 1.0)])
+    assert tables.buckets("score", -inf, inf, 1_000)["count"].sum() == 200
+    assert tables.last("score")["count"] == 1
 
 
 def test_many_operators_take_no_more_memory_than_some() -> None:

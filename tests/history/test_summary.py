@@ -12,12 +12,18 @@ from penstock.history.quick_lines import BatchNumbers, ObservedNumbers, SourceNu
 from penstock.history.summary import summary_of
 
 
-def ran(times: Sequence[float | None], most_rows: int = 100_000) -> QueryHistory:
-    """A batch a second, each of which took a time of its own."""
+def ran(
+    times: Sequence[float | None],
+    most_rows: int = 100_000,
+    *,
+    rows: Sequence[int] = (100,),
+    waiting: Sequence[int] = (0,),
+) -> QueryHistory:
+    """A batch a second, each of which took a time of its own; rows come and wait in turns."""
     query = QueryHistory()
     query.batches = GrowingTable(BATCH_COLUMNS, most_rows)
     for number, seconds in enumerate(times, start=1):
-        source = SourceNumbers("clicks", 100, 0)
+        source = SourceNumbers("clicks", rows[number % len(rows)], waiting[number % len(waiting)])
         seen = ObservedNumbers(number, 4, float(number), seconds, 1.0, [], [source], 1, 2, 8)
         query.finish_batch(float(number), BatchNumbers(seen))
     return query
@@ -29,6 +35,33 @@ def test_batches_that_were_put_together_count_as_many_as_they_were() -> None:
     assert found.batches == 12
     assert found.mean_batch_seconds == pytest.approx(1.5)
     assert found.behind == pytest.approx(8 / 12)
+
+
+def test_batches_over_their_trigger_are_counted_before_they_are_put_together() -> None:
+    found = summary_of(ran([0.6, 1.3] * 40, most_rows=16))
+    assert found.behind == 0.5
+    assert found.mean_batch_seconds == pytest.approx(0.95)
+
+
+def test_quantiles_count_batches_that_were_put_together_as_many_as_they_were() -> None:
+    # Of the long ones there are fewer than a twentieth; of the rows that are kept there are more.
+    found = summary_of(ran([0.1] * 100 + [1.0] * 4, most_rows=16))
+    assert found.p95_batch_seconds == pytest.approx(0.1)
+    # Of two that became one, the longer and the mean are known, and so both.
+    assert summary_of(ran([0.2, 1.0] * 8, most_rows=12)).p95_batch_seconds == pytest.approx(1.0)
+
+
+def test_what_waited_at_most_is_kept_of_batches_that_were_put_together() -> None:
+    found = summary_of(ran([0.5] * 64, most_rows=8, waiting=(0, 900, *(0,) * 100)))
+    assert found.most_waiting_rows == 900
+
+
+def test_latency_is_of_rows_also_where_batches_were_put_together() -> None:
+    rows, waiting = (1_000, 10, 10), (0, 5, 40)
+    whole = summary_of(ran([0.5] * 60, rows=rows, waiting=waiting)).mean_latency_seconds
+    thinned = summary_of(ran([0.5] * 60, 8, rows=rows, waiting=waiting)).mean_latency_seconds
+    assert whole is not None
+    assert thinned == pytest.approx(whole)
 
 
 def test_without_a_batch_nothing_is_known() -> None:

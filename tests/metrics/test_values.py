@@ -171,7 +171,7 @@ def test_windows_and_state(tmp_path: Path) -> None:
 def test_what_goes_wrong(tmp_path: Path) -> None:
     found = of(
         tmp_path,
-        RowsFailed(0, "parse", 10, {"ValueError": 7, "KeyError": 3}),
+        RowsFailed(0, "parse", 10, {"ValueError": 7, "KeyError": 3}, {"KeyError": "sensor 12"}),
         RowsFailed(1, "parse", 4, {"ValueError": 1}),
         FaultSeen(1, "executor lost", "executor 3", 2),
         FaultSeen(None, "executor lost", "executor 4"),
@@ -182,6 +182,8 @@ def test_what_goes_wrong(tmp_path: Path) -> None:
     assert value(found, letters, operator="parse", error="ValueError") == 8
     assert value(found, letters, operator="parse", error="KeyError") == 3
     assert value(found, letters, operator="parse", error="other") == 3
+    # A message may have a row's value in it: as a label it would be another series each time.
+    assert "sensor 12" not in repr(found)
     assert value(found, "penstock_faults_total", kind="executor lost") == 3
     assert value(found, "penstock_source_shed_rows_total", source="clicks") == 30
     assert value(found, "penstock_query_failures_total") == 1

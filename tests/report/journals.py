@@ -105,7 +105,7 @@ def whole_run(name: str = "score") -> list[tuple[float, KnownEvent]]:
                 (201.0, FaultSeen(201, "executor lost", f"node of {name}", 1)),
             ]
     events += [
-        (600.0, RowsFailed(600, name, 600, {name: 600})),
+        (600.0, RowsFailed(600, name, 600, {name: 600}, {name: f"of {name}"})),
         (600.0, RowsLate(600, name, 7)),
         (600.0, WindowsClosed(600, name, 12, 24, NOON + 590)),
         (600.0, PanesStored(600, name, 3, 50, 4_096, 60.0, 5, NOON + 595)),

@@ -153,6 +153,11 @@ def test_operators_are_ranked_by_their_time(story: Story) -> None:
     ]
 
 
+def test_errors_come_with_a_message(story: Story) -> None:
+    (letters, *_) = chapter(story, "Faults").tables
+    assert letters.rows == [("score", "score", "600", "of score")]
+
+
 def test_the_forecast_has_its_band(story: Story) -> None:
     (figure,) = chapter(story, "Rows that came in").figures
     assert set(figure.series) == {"rows read", "forecast"}

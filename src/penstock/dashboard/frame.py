@@ -121,18 +121,19 @@ def _choices(watched: Watched, view: View, page: Page) -> Safe:
     made: list[Safe] = []
     if len(watched.names) > 1:
         options = [
-            (view.address(page.path, journal=n, query=0), name, n == view.journal)
+            (view.address(page.path, journal=n, query=""), name, n == view.journal)
             for n, name in enumerate(watched.names)
         ]
         made.append(_select("Journal", options))
     else:
         made.append(element("span", watched.names[0], class_="soft"))
-    queries = watched.journals[view.journal].shown.queries
-    if len(queries) > 1:
-        options = [
-            (view.address(page.path, query=n), each.name or "the query", n == view.query)
-            for n, each in enumerate(queries)
-        ]
+    journal = watched.journals[view.journal]
+    names = [each.name for each in journal.shown.queries]
+    chosen = view.name_of_query(journal.shown, is_whole=journal.is_whole)
+    if chosen not in names:  # it has not been read yet
+        names.append(chosen)
+    if len(names) > 1:
+        options = [(view.address(page.path, query=name), name, name == chosen) for name in names]
         made.append(_select("Query", options))
     ranges = [
         (view.address(page.path, range=key), words, key == view.range)

@@ -182,8 +182,8 @@ def _of_all(watched: Watched, view: View) -> list[Section]:
         for history in histories:
             held.enter_context(history.lock)
         runs = [
-            View(number, query, view.range or "all").shown(watched, history)
+            View(number, query.name, view.range or "all").shown(watched, history)
             for number, history in enumerate(histories)
-            for query in range(len(history.queries))
+            for query in history.queries
         ]
         return compare.sections(runs)

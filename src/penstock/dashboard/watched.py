@@ -43,6 +43,11 @@ class WatchedJournal:
         return self._whole if self._glance is None else self._glance
 
     @property
+    def is_whole(self) -> bool:
+        """Whether all that there was has been read, so that nothing older can yet come."""
+        return self._is_whole
+
+    @property
     def share_read(self) -> float:
         """How much of it has been read, from 0 to 1."""
         return 1.0 if self._is_whole else self._whole.share_read

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -10,9 +9,10 @@ from itertools import chain
 from penstock.elasticity.observation import Observation, SourceObservation
 from penstock.elasticity.shed_rows import ShedRows
 from penstock.engine.control_loop import ControlLoop
+from penstock.engine.failed_rows import rows_failed
 from penstock.engine.measurement import Measured, observe_operators
 from penstock.engine.progress import Progress
-from penstock.journal.events import BatchFinished, FaultSeen, KnownEvent, RowsFailed, SourceProgress
+from penstock.journal.events import BatchFinished, FaultSeen, KnownEvent, SourceProgress
 from penstock.journal.window_events import RowsLate
 from penstock.secrets import logger
 from penstock.topology.dag import Topology
@@ -98,10 +98,8 @@ class Monitor:
             if self._counts_late(operator.name) and operator.rows_out:
                 yield RowsLate(seen.batch_id, operator.name, operator.rows_out)
             if operator.failed_rows:
-                reasons: Counter[str] = Counter()
-                for tally in measured.tallies.get(operator.name, ()):
-                    reasons.update(tally.failures)
-                yield RowsFailed(seen.batch_id, operator.name, operator.failed_rows, dict(reasons))
+                tallies = measured.tallies.get(operator.name, ())
+                yield rows_failed(seen.batch_id, operator.name, operator.failed_rows, tallies)
         if progress is not None:
             for name, waiting in progress.waiting.items():
                 yield SourceProgress(progress.batch_id, name, waiting, progress.durations_seconds)

@@ -275,9 +275,7 @@ class _Task:
                 result = link.call(hand, link.orders.watermark_micros, failures)
                 nanos = time.perf_counter_ns() - started
                 link.ran(hand, result, chunk.groups, pieces, nanos)
-            for told in failures[before:]:
-                reasons = link.tally.failures
-                reasons[told["error"]] = reasons.get(told["error"], 0) + 1
+            link.tally.count_failures(failures[before:])
         assert result is not None
         return result.made.batch
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -56,7 +56,8 @@ class RowFailed(Exception):
 class Tally:
     """What one operator did in one task.
 
-    ``cpu_nanos`` is for how long it had a core, where that was measured. ``costs`` are by cost key,
+    ``cpu_nanos`` is for how long it had a core, where that was measured. ``failures`` count rows by
+    the type of error, ``examples`` are the newest message of each type. ``costs`` are by cost key,
     and ``keys`` by the keys of a keyed operator, where it has one; ``heavy`` are the heaviest of
     either. ``panes`` are of a preference query's panes, and ``drawn`` some points of its newest
     window. ``task`` is the task's number, which the driver notes.
@@ -67,6 +68,7 @@ class Tally:
     busy_nanos: int = 0
     cpu_nanos: int | None = None
     failures: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, str] = field(default_factory=dict)
     costs: TaskCosts | SlicedCosts | None = None
     keys: KeyLoads | None = None
     keyed: KeyedTally | None = None
@@ -84,6 +86,13 @@ class Tally:
         finally:
             self.busy_nanos += time.perf_counter_ns() - start
             self.cpu_nanos = (self.cpu_nanos or 0) + time.thread_time_ns() - cpu
+
+    def count_failures(self, failures: Iterable[Mapping[str, str]]) -> None:
+        """Take in dead letters."""
+        for told in failures:
+            error = told["error"]
+            self.failures[error] = self.failures.get(error, 0) + 1
+            self.examples[error] = told["message"]
 
 
 Failures = list[dict[str, str]]
@@ -308,9 +317,7 @@ def _measured(
         stop_query(call.operator, NOT_KNOWN, error)
     tally.rows_in += batch.num_rows
     tally.rows_out += out.num_rows
-    for told in failures[before:]:
-        reason = told["error"]
-        tally.failures[reason] = tally.failures.get(reason, 0) + 1
+    tally.count_failures(failures[before:])
     return out
 
 

@@ -176,4 +176,4 @@ def _share(rows: Mapping[str, Numbers]) -> float | None:
     known = ~np.isnan(seconds) & (trigger > 0)
     if not known.any():
         return None
-    return float(np.mean(seconds[known] / trigger[known]))
+    return float(np.average(seconds[known] / trigger[known], weights=rows["count"][known]))

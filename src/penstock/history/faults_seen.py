@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from penstock.history.bounded_counts import BoundedCounts
+from penstock.history.bounded_counts import MOST_NAMES, BoundedCounts
 from penstock.journal.events import (
     BatchSkipped,
     CorruptLine,
@@ -21,6 +21,7 @@ from penstock.journal.events import (
 KEPT_FAULTS = 500
 KEPT_RUNS = 200
 MOST_LETTERS = 20_000
+EXAMPLE_LETTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,14 @@ class Began(NamedTuple):
 
 
 class FaultsSeen:
-    """Dead letters by operator and error, faults, restarts and lines that can't be read."""
+    """Dead letters by operator and error, faults, restarts and lines that can't be read.
+
+    ``examples`` are the newest message of each operator and error, where a journal tells any.
+    """
 
     def __init__(self) -> None:
         self.failed = BoundedCounts[tuple[str, str]](("others", "others"))
+        self.examples: dict[tuple[str, str], str] = {}
         self.shed = BoundedCounts[tuple[str, str]](("others", "others"))
         self.by_kind = BoundedCounts[str]("others")
         self.newest: deque[Fault] = deque(maxlen=KEPT_FAULTS)
@@ -89,6 +94,10 @@ class FaultsSeen:
         for reason, rows in told.reasons.items():
             self.failed.add((told.operator, reason), rows)
             named += rows
+        for reason, message in told.examples.items():
+            name = told.operator, reason
+            if name in self.examples or len(self.examples) < MOST_NAMES:
+                self.examples[name] = message[:EXAMPLE_LETTERS]
         if told.rows > named:
             self.failed.add((told.operator, "not told"), told.rows - named)
 

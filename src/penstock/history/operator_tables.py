@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import nan
 
 import numpy as np
-from msgspec.structs import astuple
 
 from penstock.history.growing_table import (
+    COUNT,
     MOST_ROWS,
     Buckets,
     GrowingTable,
@@ -17,7 +18,8 @@ from penstock.history.growing_table import (
 from penstock.history.quick_lines import OperatorNumbers
 
 _PER_BATCH = {"at": Merge.LAST, "span": Merge.SUM}
-# In the order of the fields of ``OperatorNumbers``, after its name.
+# In the order in which ``append`` tells them. The balance of several batches can't be told from the
+# slowest and the mean task of them all, so that each batch has its own.
 _PER_OPERATOR = {
     "rows_in": Merge.SUM,
     "rows_out": Merge.SUM,
@@ -26,7 +28,9 @@ _PER_OPERATOR = {
     "slowest": Merge.MAX,
     "mean": Merge.MEAN,
     "failed": Merge.SUM,
+    "balance": Merge.MEAN,
 }
+_COLUMNS = (*_PER_BATCH, COUNT, *_PER_OPERATOR)
 MOST_OPERATORS = 500
 MOST_BLOCKS = 20
 # A day of seconds of a dozen operators; of more operators, as much less.
@@ -38,7 +42,8 @@ class OperatorTables:
 
     Columns of an operator are ``at``, ``span`` (the time since the batch before ended), rows in and
     out, tasks, ``busy`` seconds summed over them, the ``slowest`` and the ``mean`` task in seconds,
-    and ``failed`` rows.
+    ``failed`` rows, and ``balance``: the slowest task over the mean one of the same batch, NaN
+    where no task ran. ``count`` is how many batches a row stands for.
     """
 
     def __init__(self) -> None:
@@ -60,7 +65,17 @@ class OperatorTables:
             self._begin([each.name for each in operators])
         row = [ended, span]
         for each in operators:
-            row += astuple(each)[1:]
+            slowest, mean = each.slowest_task_seconds, each.mean_task_seconds
+            row += (
+                each.rows_in,
+                each.rows_out,
+                each.tasks,
+                each.busy_seconds,
+                slowest,
+                mean,
+                each.failed_rows,
+                slowest / mean if mean > 0 else nan,
+            )
         self._blocks[-1][1].append(row)
 
     def buckets(self, name: str, since_seconds: float, until_seconds: float, most: int) -> Buckets:
@@ -69,13 +84,12 @@ class OperatorTables:
         for names, table in self._blocks:
             if name in names:
                 number = names.index(name)
-                columns = {"at": "at", "span": "span"} | {
+                columns = {column: column for column in (*_PER_BATCH, COUNT)} | {
                     column: f"{number}.{column}" for column in _PER_OPERATOR
                 }
                 found.append(table.buckets(since_seconds, until_seconds, most, columns))
         if not found:
-            empty = np.empty(0)
-            return Buckets(dict.fromkeys((*_PER_BATCH, *_PER_OPERATOR), empty))
+            return Buckets(dict.fromkeys(_COLUMNS, np.empty(0)))
         joined = {
             column: np.concatenate([each[column] for each in found]) for column in found[0].columns
         }
@@ -88,10 +102,8 @@ class OperatorTables:
         Stretches with several batches have the mean of theirs. Where no task ran it is NaN.
         """
         rows = self.buckets(name, since_seconds, until_seconds, MOST_BLOCKS * MOST_ROWS)
-        balance = np.full(len(rows), np.nan)
-        np.divide(rows["slowest"], rows["mean"], out=balance, where=rows["mean"] > 0)
-        cells = np.column_stack((rows["at"], balance))
-        made = put_together(cells, rows["at"], np.ones(len(rows)), (Merge.LAST, Merge.MEAN), most)
+        cells = np.column_stack((rows["at"], rows["balance"]))
+        made = put_together(cells, rows["at"], rows[COUNT], (Merge.LAST, Merge.MEAN), most)
         return Buckets({"at": made[:, 0], "balance": made[:, 1]})
 
     def last(self, name: str) -> dict[str, float]:
@@ -99,10 +111,10 @@ class OperatorTables:
         for names, table in reversed(self._blocks):
             if name in names:
                 number, row = names.index(name), table.last()
-                return {"at": row["at"], "span": row["span"]} | {
+                return {column: row[column] for column in (*_PER_BATCH, COUNT)} | {
                     column: row[f"{number}.{column}"] for column in _PER_OPERATOR
                 }
-        return dict.fromkeys((*_PER_BATCH, *_PER_OPERATOR), float("nan"))
+        return dict.fromkeys(_COLUMNS, nan)
 
     def _begin(self, names: list[str]) -> None:
         self._names = names

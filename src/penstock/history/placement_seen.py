@@ -9,6 +9,8 @@ from penstock.journal.events import HotKeysChanged, KeyGroupsMoved, PlacementCha
 from penstock.journal.placement_events import HottestKeys, KeyGroupsPlaced
 
 KEPT_CHANGES = 500
+KEPT_MOVES = 500
+MOST_GROUPS = 2_000
 MOST_OPERATORS = 200
 
 
@@ -22,6 +24,18 @@ class PlacementChange(NamedTuple):
     reason: str
 
 
+class GroupsMoved(NamedTuple):
+    """Key groups that went from one task to another at once; of very many, the first."""
+
+    at_seconds: float
+    batch_id: int
+    operator: str
+    groups: tuple[int, ...]
+    source: int
+    target: int
+    reason: str
+
+
 class PlacementSeen:
     """What a journal tells of placement, by operator."""
 
@@ -29,6 +43,7 @@ class PlacementSeen:
         self.hottest: dict[str, HottestKeys] = {}
         self.owners: dict[str, KeyGroupsPlaced] = {}
         self.moved_groups = 0
+        self.moves: deque[GroupsMoved] = deque(maxlen=KEPT_MOVES)
         self.changes: deque[PlacementChange] = deque(maxlen=KEPT_CHANGES)
 
     def hot(self, at_seconds: float, told: HottestKeys) -> None:
@@ -43,8 +58,19 @@ class PlacementSeen:
 
     def moved(self, at_seconds: float, told: KeyGroupsMoved) -> None:
         """Take in that key groups moved."""
-        self.moved_groups += len(told.moves)
         count = len(told.moves)
+        self.moved_groups += count
+        routes: dict[tuple[int, int], list[int]] = {}
+        for move in told.moves:
+            groups = routes.setdefault((move.source, move.target), [])
+            if len(groups) < MOST_GROUPS:
+                groups.append(move.group)
+        self.moves.extend(
+            GroupsMoved(
+                at_seconds, told.batch_id, told.operator, tuple(groups), *route, told.reason
+            )
+            for route, groups in sorted(routes.items())
+        )
         what = f"{count} key {'group' if count == 1 else 'groups'} moved, {told.migration}"
         self._changed(at_seconds, told.batch_id, told.operator, what, told.reason)
 

@@ -13,6 +13,7 @@ from penstock.history.placement_seen import PlacementSeen
 from penstock.history.preference_seen import PreferenceSeen
 from penstock.history.quick_lines import BatchNumbers, ObservedNumbers
 from penstock.history.row_latency import RowLatency
+from penstock.history.run_totals import RunTotals
 from penstock.history.windows_seen import WindowsSeen
 from penstock.journal.events import (
     DecisionMade,
@@ -30,8 +31,10 @@ BATCH_COLUMNS = {
     "seconds": Merge.MEAN,
     "slowest": Merge.MAX,
     "trigger": Merge.LAST,
+    "behind": Merge.SUM,
     "rows": Merge.SUM,
     "waiting": Merge.LAST,
+    "deepest": Merge.MAX,
     "slots": Merge.MEAN,
     "used": Merge.MEAN,
     "most": Merge.MAX,
@@ -54,7 +57,9 @@ class QueryHistory:
     """One query: batches, operators and slots over time, and what was decided, moved and lost.
 
     ``batches`` has a row for each micro-batch; ``span`` there is the time since the batch before
-    ended, so that rows over spans are rates. ``operators`` are asked by name.
+    ended, so that rows over spans are rates, ``behind`` how many took longer than their trigger,
+    and ``deepest`` the most rows that waited. ``operators`` are asked by name. What is said of the
+    whole run is in ``totals``: of older batches, ``batches`` has rows that stand for several.
     """
 
     def __init__(self, name: str = "") -> None:
@@ -72,12 +77,14 @@ class QueryHistory:
         self.preference = PreferenceSeen()
         self.sources: tuple[str, ...] = ()
         self.newest: BatchNumbers | None = None
+        self.totals = RunTotals()
         self.batch_count = 0
         self.total_rows = 0
         self.failed_rows = 0
         self.late_rows = 0
         self.slot_seconds = 0.0
         self.saved_slot_seconds = 0.0
+        self.first_began_seconds = nan
         self.last_at_seconds = nan
         self._latency = RowLatency()
         self._ended: float | None = None
@@ -103,6 +110,8 @@ class QueryHistory:
         seconds = nan if seen.batch_seconds is None else seen.batch_seconds
         took = seen.batch_seconds or 0.0
         span = self._span(ended, max(took, seen.trigger_seconds or 0.0))
+        if not self.batch_count:
+            self.first_began_seconds = ended - took
         rows = 0
         for source in seen.sources:
             rows += source.rows
@@ -116,19 +125,26 @@ class QueryHistory:
         self.failed_rows += failed
         used = _used(seen)
         latency = self._latency.after(ended - took, ended, rows, waiting, seen.trigger_seconds)
+        if seen.batch_seconds is None:
+            latency = nan
+        trigger = nan if seen.trigger_seconds is None else seen.trigger_seconds
+        left = nan if waiting is None else waiting
+        is_behind = self.totals.add(seconds, trigger, rows, latency, used)
         self.batches.append(
             (
                 ended,
                 seen.batch_id,
                 seconds,
                 seconds,
-                nan if seen.trigger_seconds is None else seen.trigger_seconds,
+                trigger,
+                is_behind,
                 rows,
-                nan if waiting is None else waiting,
+                left,
+                left,
                 seen.slots,
                 used,
                 seen.most_slots or nan,
-                nan if seen.batch_seconds is None else latency,
+                latency,
                 nan if told.watermark_seconds is None else told.watermark_seconds,
                 failed,
                 span,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
+from math import inf, isnan
 
 import numpy as np
 
-from penstock.history.growing_table import Numbers
 from penstock.history.query_history import QueryHistory
+from penstock.history.weighted import thinned_quantile, weighted_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,8 @@ class Summary:
     """What a query did, all in all; None where a journal does not tell.
 
     ``behind`` is the share of batches that took longer than their trigger, ``saved`` the share of
-    slot time that was not used, against always using the most there may be.
+    slot time that was not used, against always using the most there may be. All is of every batch,
+    but for ``p95_batch_seconds``, which is near where old batches are no longer kept one by one.
     """
 
     seconds: float
@@ -42,9 +43,7 @@ class Summary:
 def summary_of(query: QueryHistory) -> Summary:
     """Sum up what is known of a query."""
     table = query.batches.between(-inf, inf)
-    seconds, trigger = table["seconds"], table["trigger"]
-    known = seconds[~np.isnan(seconds)]
-    timed = (trigger > 0) & ~np.isnan(seconds)
+    seconds, counts = table["seconds"], table["count"]
     spans = float(np.nansum(table["span"]))
     offered = query.slot_seconds + query.saved_slot_seconds
     return Summary(
@@ -52,11 +51,11 @@ def summary_of(query: QueryHistory) -> Summary:
         batches=query.batch_count,
         rows=query.total_rows,
         rows_per_second=query.total_rows / spans if spans > 0 else None,
-        mean_batch_seconds=_weighted(seconds, table["count"]),
-        p95_batch_seconds=float(np.quantile(known, 0.95)) if len(known) else None,
-        behind=_weighted((seconds > trigger)[timed].astype(float), table["count"][timed]),
-        mean_latency_seconds=_weighted(table["latency"], table["rows"]),
-        most_waiting_rows=_most(table["waiting"]),
+        mean_batch_seconds=_known(weighted_mean(seconds, counts)),
+        p95_batch_seconds=_known(thinned_quantile(seconds, table["slowest"], counts, 0.95)),
+        behind=query.totals.behind,
+        mean_latency_seconds=query.totals.mean_latency_seconds,
+        most_waiting_rows=_known(float(np.fmax.reduce(table["deepest"], initial=np.nan))),
         mean_slots=query.slot_seconds / spans if spans > 0 else None,
         slot_hours=query.slot_seconds / 3600,
         saved_slot_hours=query.saved_slot_seconds / 3600,
@@ -69,11 +68,5 @@ def summary_of(query: QueryHistory) -> Summary:
     )
 
 
-def _most(values: Numbers) -> float | None:
-    known = values[~np.isnan(values)]
-    return float(known.max()) if len(known) else None
-
-
-def _weighted(values: Numbers, weights: Numbers) -> float | None:
-    known = ~np.isnan(values) & (weights > 0)
-    return float(np.average(values[known], weights=weights[known])) if known.any() else None
+def _known(number: float) -> float | None:
+    return None if isnan(number) else number

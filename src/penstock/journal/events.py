@@ -245,12 +245,16 @@ class StateStored:
 
 @dataclass(frozen=True, slots=True)
 class RowsFailed:
-    """Rows on which a user function failed, counted by the type of error."""
+    """Rows on which a user function failed, counted by the type of error.
+
+    ``examples`` are messages, one for each of the most frequent types, 200 characters at most.
+    """
 
     batch_id: int
     operator: str
     rows: int
     reasons: Mapping[str, int] = field(default_factory=dict)
+    examples: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

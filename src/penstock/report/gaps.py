@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from penstock.history.query_history import QueryHistory
+from penstock.history.weighted import thinned_quantile
 from penstock.report.story import Chapter
 
 _TIMES_THE_USUAL = 10.0
@@ -16,12 +17,15 @@ _SHORTEST_SECONDS = 1.0
 def gaps_of(query: QueryHistory) -> tuple[tuple[float, float], ...]:
     """Return from when until when no batch ended, where that is well above the usual time."""
     at, spans = query.batches.column("at"), query.batches.column("span")
-    spans = spans[spans > 0]
-    if len(at) < 2 or not len(spans):
+    counts = query.batches.column("count")
+    each = (spans / counts)[spans > 0]
+    if len(at) < 2 or not len(each):
         return ()
     # A span does not count the time before a run: one batch a run is enough to know the usual.
-    longest = max(_SHORTEST_SECONDS, _TIMES_THE_USUAL * float(np.median(spans)))
-    wide = np.flatnonzero(np.diff(at) > longest)
+    usual = thinned_quantile(each, each, counts[spans > 0], 0.5)
+    longest = max(_SHORTEST_SECONDS, _TIMES_THE_USUAL * usual)
+    # A row of several batches ends when the last of them did.
+    wide = np.flatnonzero(np.diff(at) > longest * counts[1:])
     return tuple((float(at[n]), float(at[n + 1])) for n in wide)
 
 

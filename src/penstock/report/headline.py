@@ -31,8 +31,9 @@ def time_of(query: QueryHistory) -> tuple[float | None, float | None]:
     """Return when a query began, as far as its journal tells, and when it was last heard of."""
     at = query.batches.column("at")
     starts = [each.at_seconds for each in query.faults.began if not query.name]
-    first = at[0] - np.nan_to_num(query.batches.column("seconds")[0]) if len(at) else inf
-    began = min([float(first), *starts])
+    # Not the end of the first row: of a long run it stands for many batches.
+    first = query.first_began_seconds
+    began = min([first if isfinite(first) else inf, *starts])
     ended = max([float(at[-1]) if len(at) else -inf, query.last_at_seconds], default=-inf)
     return (began if isfinite(began) else None, ended if isfinite(ended) else None)
 
@@ -128,16 +129,16 @@ def _kept_up(query: QueryHistory, found: Summary) -> str:
 
 
 def _waited(query: QueryHistory, zone: tzinfo) -> str:
-    waiting = query.batches.column("waiting")
+    waiting, deepest = query.batches.column("waiting"), query.batches.column("deepest")
     if not len(waiting) or np.isnan(waiting).all():
         return "Its sources do not tell how many rows wait."
-    most = int(np.nanargmax(waiting))
-    if not waiting[most]:
+    most = int(np.nanargmax(deepest))
+    if not deepest[most]:
         return "No rows were left waiting by any batch."
     known = waiting[~np.isnan(waiting)]
     when = clock_for(query, zone)(float(query.batches.column("at")[most]))
     left = f"{counted(known[-1], 'row')} {'still waited' if known[-1] else 'waited'} at the end"
-    return f"At most {counted(float(waiting[most]), 'row')} waited, at {when}; {left}."
+    return f"At most {counted(float(deepest[most]), 'row')} waited, at {when}; {left}."
 
 
 def _slots(found: Summary) -> str:

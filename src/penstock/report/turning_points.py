@@ -76,15 +76,15 @@ def _after(ending: str | None) -> str:
 
 def _behind(query: QueryHistory) -> Iterator[Moment]:
     """Find when batches first took longer than their trigger, and when they no longer did."""
-    at, seconds = query.batches.column("at"), query.batches.column("seconds")
+    at, slowest = query.batches.column("at"), query.batches.column("slowest")
     trigger = query.batches.column("trigger")
-    behind = np.flatnonzero(seconds > trigger)
+    behind = np.flatnonzero(query.batches.column("behind"))
     if not len(behind):
         return
     first = int(behind[0])
     yield Moment(
         float(at[first]),
-        f"A batch took {duration(float(seconds[first]))}, longer than its trigger of "
+        f"A batch took {duration(float(slowest[first]))}, longer than its trigger of "
         f"{duration(float(trigger[first]))}, for the first time.",
         "behind",
     )
@@ -112,12 +112,13 @@ def _burst(query: QueryHistory) -> Iterator[Moment]:
 def _backlog(query: QueryHistory) -> Iterator[Moment]:
     """Find the largest backlog, and when nine tenths of it had been worked off."""
     at, waiting = query.batches.column("at"), query.batches.column("waiting")
-    if not len(at) or np.isnan(waiting).all() or not np.nanmax(waiting):
+    deepest = query.batches.column("deepest")
+    if not len(at) or np.isnan(deepest).all() or not np.nanmax(deepest):
         return
-    most = int(np.nanargmax(waiting))
-    text = f"{counted(float(waiting[most]), 'row')} waited, more than at any other time."
+    most = int(np.nanargmax(deepest))
+    text = f"{counted(float(deepest[most]), 'row')} waited, more than at any other time."
     yield Moment(float(at[most]), text, "backlog")
-    low = np.flatnonzero(waiting[most:] <= _CAUGHT_UP * waiting[most])
+    low = np.flatnonzero(waiting[most:] <= _CAUGHT_UP * deepest[most])
     if len(low):
         caught = most + int(low[0])
         took = duration(float(at[caught] - at[most]))

@@ -26,7 +26,12 @@ def sections(shown: Shown) -> list[Section]:
             "Rows on which a function of the job raised an error; they went to the dead letters.",
             is_wide=True,
         ),
-        Html(_letters(seen), "Dead letters"),
+        Html(
+            _letters(seen),
+            "Dead letters",
+            "With the newest message of each error, in short; each row has its own in the dead "
+            "letters.",
+        ),
         Html(_faults(seen), "Faults that the query got over"),
         Html(_starts(seen), "Starts and restarts"),
     ]
@@ -53,9 +58,12 @@ def _unread(seen: FaultsSeen) -> list[Section]:
 def _letters(seen: FaultsSeen) -> Safe:
     return table(
         "By operator and error",
-        ("operator", "error", "rows"),
-        [(name, error, count(rows)) for (name, error), rows in seen.failed.largest()[:MOST_SHOWN]],
-        words=(0, 1),
+        ("operator", "error", "rows", "for example"),
+        [
+            (*name, count(rows), seen.examples.get(name, NOTHING))
+            for name, rows in seen.failed.largest()[:MOST_SHOWN]
+        ],
+        words=(0, 1, 3),
         empty="No row failed.",
     )
 

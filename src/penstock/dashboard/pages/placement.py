@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 
 import numpy as np
@@ -11,9 +12,11 @@ from penstock.dashboard.key_group_map import key_group_map
 from penstock.dashboard.markup import Safe, notice, table
 from penstock.dashboard.sections import Chart, Html, Section, Shown
 from penstock.dashboard.words import count, counted, moment, share, span
+from penstock.placement.group_ranges import in_ranges
 
 MOST_CURVES = 6
 MOST_SHOWN = 60
+MOST_TASKS = 200
 
 
 def sections(shown: Shown) -> list[Section]:
@@ -23,19 +26,44 @@ def sections(shown: Shown) -> list[Section]:
         return [Html(notice("No micro-batch has ended yet.", "Task balance is known after one."))]
     found.append(_balance(shown))
     found += _hottest(shown)
-    for name, placed in shown.query.placement.owners.items():
-        tasks = len(set(placed.owners))
-        found.append(
-            Chart(
-                f"Key groups of {name}",
-                key_group_map(placed.owners),
-                f"{counted(len(placed.owners), 'key group')} on {counted(tasks, 'task')}; a box is "
-                "a group, its colour the task that owns it.",
-                height=260,
-            )
-        )
+    placement = shown.query.placement
+    for name, placed in placement.owners.items():
+        found += _owners(name, placed.owners)
+    if placement.owners or placement.moves:
+        found.append(Html(_moves(shown), "Key groups that moved"))
     found.append(Html(_changes(shown), "Moves and changes"))
     return found
+
+
+def _owners(name: str, owners: Sequence[int]) -> list[Section]:
+    """Show which task owns which key groups: as a field of colours, and in words."""
+    owned: dict[int, list[int]] = {}
+    for group, task in enumerate(owners):
+        owned.setdefault(task, []).append(group)
+    rows = [(task, count(len(owned[task])), in_ranges(owned[task])) for task in sorted(owned)]
+    left = len(rows) - MOST_TASKS
+    more = f" {left:,} other tasks are left out." if left > 0 else ""
+    return [
+        Chart(
+            f"Key groups of {name}",
+            key_group_map(owners),
+            f"{counted(len(owners), 'key group')} on {counted(len(owned), 'task')}; a box is "
+            "a group, its colour the task that owns it.",
+            height=260,
+        ),
+        Html(
+            table(
+                "Task by task",
+                ("task", "how many", "which groups"),
+                rows[:MOST_TASKS],
+                words=(0, 2),
+                empty="It has no key groups.",
+            ),
+            f"Who owns which group of {name}",
+            f"0–8 by 4 is 0, 4 and 8.{more}",
+            is_wide=False,
+        ),
+    ]
 
 
 def _balance(shown: Shown) -> Chart:
@@ -91,6 +119,31 @@ def _hottest(shown: Shown) -> list[Section]:
             )
         )
     return made
+
+
+def _moves(shown: Shown) -> Safe:
+    newest = (
+        each for each in reversed(shown.query.placement.moves) if shown.is_within(each.at_seconds)
+    )
+    rows = [
+        (
+            moment(each.at_seconds),
+            count(each.batch_id),
+            each.operator,
+            in_ranges(each.groups),
+            each.source,
+            each.target,
+            each.reason,
+        )
+        for each in islice(newest, MOST_SHOWN)
+    ]
+    return table(
+        "Which went where, the newest first",
+        ("time (UTC)", "batch", "of", "groups", "from task", "to task", "why"),
+        rows,
+        words=(0, 2, 3, 6),
+        empty="No key group moved in this time.",
+    )
 
 
 def _changes(shown: Shown) -> Safe:

@@ -13,6 +13,7 @@ from penstock.dashboard.markup import Safe, element, joined, notice, table
 from penstock.dashboard.sections import Html, Section, Shown
 from penstock.dashboard.words import count, share, span
 from penstock.drawing.topology import OperatorNote, topology_svg
+from penstock.history.weighted import weighted_mean
 from penstock.journal.topology_events import PlannedOperator
 
 MOST_DRAWN = 300
@@ -116,27 +117,26 @@ def busy_of(shown: Shown, name: str, slots: float | None = None) -> Busy:
     if not len(rows):
         return Busy(*(nan,) * 7)
     seconds = float(np.nansum(rows["span"]))
-    ran = rows["tasks"] > 0
-    tasks = float(rows["tasks"][ran].mean()) if ran.any() else nan
+    ran, counts = rows["tasks"] > 0, rows["count"]
+    tasks = weighted_mean(rows["tasks"][ran], counts[ran])
     busy = float(np.nansum(rows["busy"]))
     # Of more tasks than slots, some wait for others: they had no time of their own meanwhile.
     at_once = min(tasks, _mean_slots(shown) if slots is None else slots)
-    mean, slowest = rows["mean"][ran], rows["slowest"][ran]
-    whole = mean > 0
+    slowest = rows["slowest"][ran]
     return Busy(
         rows_in_per_second=float(np.nansum(rows["rows_in"])) / seconds if seconds > 0 else nan,
         rows_out_per_second=float(np.nansum(rows["rows_out"])) / seconds if seconds > 0 else nan,
         tasks=round(tasks, 1) if isfinite(tasks) else nan,
         utilisation=busy / (at_once * seconds) if seconds > 0 and at_once > 0 else nan,
         slowest_seconds=float(np.nanmax(slowest)) if len(slowest) else nan,
-        imbalance=float(np.mean(slowest[whole] / mean[whole])) if whole.any() else nan,
+        imbalance=weighted_mean(rows["balance"][ran], counts[ran]),
         failed_rows=float(np.nansum(rows["failed"])),
     )
 
 
 def _mean_slots(shown: Shown) -> float:
-    slots = shown.batches()["slots"]
-    return float(slots.mean()) if len(slots) else nan
+    batches = shown.batches()
+    return weighted_mean(batches["slots"], batches["count"])
 
 
 def _table(ordered: Sequence[PlannedOperator], busy: Mapping[str, Busy]) -> Safe:

@@ -42,8 +42,13 @@ def _tables(query: QueryHistory, zone: tzinfo) -> list[Table]:
     seen, tables = query.faults, []
     rows: list[tuple[str, ...]]
     if seen.failed.total:
-        rows = [(*name, f"{n:,}") for name, n in seen.failed.largest()[:MOST_REASONS]]
-        tables.append(Table(("operator", "error", "rows"), rows, ("error",), title="Dead letters"))
+        rows = [
+            (*name, f"{n:,}", seen.examples.get(name, "-"))
+            for name, n in seen.failed.largest()[:MOST_REASONS]
+        ]
+        columns = ("operator", "error", "rows", "for example")
+        words = ("error", "for example")
+        tables.append(Table(columns, rows, words, title="Dead letters"))
     if seen.shed.total:
         rows = [(*name, f"{n:,}") for name, n in seen.shed.largest()[:MOST_REASONS]]
         tables.append(Table(("source", "why", "rows"), rows, ("why",), title="Rows that were shed"))
@@ -63,8 +68,8 @@ def _tables(query: QueryHistory, zone: tzinfo) -> list[Table]:
              each.after or "nobody wrote down how the run before had ended")
             for each in list(seen.began)[1:][-MOST_FAULTS:]
         ]  # fmt: skip
-        columns = ("began again", "Penstock", "slots", "after")
-        tables.append(Table(columns, rows, ("after",), title="Restarts", over_time=True))
+        heads = ("began again", "Penstock", "slots", "after")
+        tables.append(Table(heads, rows, ("after",), title="Restarts", over_time=True))
     if seen.newest_corrupt is not None:
         line = seen.newest_corrupt
         rows = [(f"{line.file} line {line.line}", line.reason)]

@@ -10,6 +10,7 @@ import numpy as np
 from penstock.drawing.figure import Figure
 from penstock.history.growing_table import Buckets, GrowingTable, Numbers
 from penstock.history.query_history import QueryHistory
+from penstock.history.weighted import thinned_quantile
 from penstock.report.headline import clock_for
 from penstock.report.story import Chapter
 from penstock.report.words import counted, duration, figure, measured, share
@@ -51,7 +52,7 @@ def input_chapter(query: QueryHistory, zone: tzinfo) -> Chapter | None:
 def waiting_chapter(query: QueryHistory, zone: tzinfo) -> Chapter | None:
     """Tell how many rows waited."""
     seen = _batches(query)
-    waiting = query.batches.column("waiting")
+    waiting = query.batches.column("deepest")
     if not len(seen) or np.isnan(waiting).all():
         return None
     most = int(np.nanargmax(waiting))
@@ -74,15 +75,15 @@ def batch_time_chapter(query: QueryHistory, zone: tzinfo) -> Chapter | None:
     series = {"mean batch" if len(seen) < len(all_seconds) else "batch": seen["seconds"].tolist()}
     if len(seen) < len(all_seconds):
         series["longest batch"] = seen["slowest"].tolist()
-    said = f"Half of the batches took {duration(float(np.nanmedian(all_seconds)))} or less"
+    slowest, counts = query.batches.column("slowest"), query.batches.column("count")
+    half = thinned_quantile(all_seconds, slowest, counts, 0.5)
+    said = f"Half of the batches took {duration(half)} or less"
     trigger = seen["trigger"]
     if np.isnan(trigger).all():
         said += "; there was no trigger, so each began when the one before had ended."
     else:
         series["trigger"] = trigger.tolist()
-        timed = (query.batches.column("trigger") > 0) & ~np.isnan(all_seconds)
-        late = all_seconds[timed] > query.batches.column("trigger")[timed]
-        behind = float(np.mean(late)) if len(late) else 0.0
+        behind = query.totals.behind or 0.0
         who = "all" if behind == 1 else "none" if behind == 0 else share(behind)
         said += f"; {who} took longer than their trigger."
     title = "Batch time against the trigger" if "trigger" in series else "Batch time"
@@ -98,12 +99,11 @@ def latency_chapter(query: QueryHistory, zone: tzinfo) -> Chapter | None:
     seen = _batches(query)
     if not len(seen) or np.isnan(seen["latency"]).all():
         return None
-    latency, rows = query.batches.column("latency"), query.batches.column("rows")
-    known = ~np.isnan(latency) & (rows > 0)
-    mean = float(np.average(latency[known], weights=rows[known])) if known.any() else nan
+    totals = query.totals
     said = (
-        f"From its arrival until its batch had ended a row took {duration(mean)} on average, and "
-        f"{duration(float(np.nanmax(latency)))} in the slowest batch."
+        "From its arrival until its batch had ended a row took "
+        f"{duration(totals.mean_latency_seconds or 0.0)} on average, and "
+        f"{duration(totals.longest_latency_seconds)} in the slowest batch."
     )
     series = {"mean latency": seen["latency"].tolist()}
     drawn = Figure("latency", "Latency", TIME, "seconds", seen["at"].tolist(), series, zone=zone)
@@ -125,9 +125,9 @@ def slots_chapter(query: QueryHistory, zone: tzinfo) -> Chapter | None:
         series["observed"] = seen["slots"].tolist()
     if len(query.decisions.demands):
         series["planned"] = _held(x, query.decisions.demands, "slots")
-    used = query.batches.column("used")
-    least, most = figure(float(used.min())), figure(float(used.max()))
-    span = f"from {least} to {most} slots" if least != most else measured(used.max(), "slot")
+    totals = query.totals
+    least, most = figure(totals.fewest_slots), figure(totals.most_slots)
+    span = f"from {least} to {most} slots" if least != most else measured(totals.most_slots, "slot")
     changes = counted(query.decisions.changed_slots, "decision")
     said = f"Batches used {span}; {changes} changed how many there should be."
     drawn = Figure(

@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.drawing.topology import OperatorNote, topology_svg
 from penstock.history.query_history import QueryHistory
+from penstock.history.weighted import weighted_mean
 from penstock.report.story import Chapter, Table
 from penstock.report.words import counted, duration, figure, measured, share
 
@@ -51,9 +52,9 @@ def work_of(query: QueryHistory) -> list[Work]:
                 busy_seconds=total["busy"],
                 slots=total["busy"] / span if span > 0 else nan,
                 share=total["busy"] / busy if busy > 0 else 0.0,
-                tasks=float(np.nanmean(buckets["tasks"])),
+                tasks=weighted_mean(buckets["tasks"], buckets["count"]),
                 slowest_task_seconds=float(np.nanmax(buckets["slowest"])),
-                mean_task_seconds=float(np.nanmean(buckets["mean"])),
+                mean_task_seconds=weighted_mean(buckets["mean"], buckets["count"]),
                 failed_rows=total["failed"],
                 rows_per_second=total["rows_in"] / span if span > 0 else nan,
             )

@@ -7,6 +7,7 @@ from math import inf
 
 from penstock.drawing.figure import Figure
 from penstock.history.query_history import QueryHistory
+from penstock.placement.group_ranges import in_ranges
 from penstock.report.chapters.load import MOST_POINTS, TIME
 from penstock.report.chapters.operators import work_of
 from penstock.report.headline import clock_for
@@ -60,14 +61,23 @@ def placement_chapter(query: QueryHistory, zone: tzinfo) -> Chapter | None:
         ]
         tables.append(Table(("operator", "key groups", "tasks", "groups of a task"), rows,
                             title="Key groups, at the end"))  # fmt: skip
+    when = clock_for(query, zone)
+    if placed.moves:
+        rows = [
+            (when(each.at_seconds), each.operator, in_ranges(each.groups), str(each.source),
+             str(each.target))
+            for each in list(placed.moves)[-MOST_CHANGES:]
+        ]  # fmt: skip
+        columns = ("when", "operator", "groups", "from task", "to task")
+        tables.append(Table(columns, rows, columns[1:3], title="Key groups that moved",
+                            over_time=True))  # fmt: skip
     if placed.changes:
-        when = clock_for(query, zone)
         rows = [
             (when(each.at_seconds), each.operator, f"{each.what}: {each.reason}")
             for each in list(placed.changes)[-MOST_CHANGES:]
         ]
-        columns = ("when", "operator", "what and why")
-        tables.append(Table(columns, rows, columns[1:], title="What changed", over_time=True))
+        heads = ("when", "operator", "what and why")
+        tables.append(Table(heads, rows, heads[1:], title="What changed", over_time=True))
     return Chapter("Placement", said.strip(), figures, tuple(tables))
 
 
