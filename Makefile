@@ -90,7 +90,7 @@ soak: $(READY) java ## Run for two hours with bursts and faults, then inject 300
 	$(BIN)/python benchmarks/soak.py --minutes 120
 	$(MAKE) faults
 
-soak-short: $(READY) java ## The same in ten minutes
+soak-short: $(READY) java ## The same in ten minutes, which shows only growth that is clear
 	$(BIN)/python benchmarks/soak.py --minutes 10
 
 load: $(READY) java ## Find the highest steady rate, and how cost grows with rows, keys, windows, operators and slots
