@@ -83,7 +83,7 @@ faults: $(READY) java ## Inject more than 300 faults and count what became of th
 bench: $(READY) java ## Measure the engine beside hand-written Spark
 	$(BIN)/python benchmarks/engine.py
 
-release-check: $(READY) java ## Build wheel and sdist, and run the demo where pip has installed only that
+release-check: $(READY) java ## Build wheel and sdist, let pip install each, and run the demo where there is only the wheel
 	PENSTOCK_INSTALL=pip $(BIN)/python -m pytest -q --durations=0 -m slow tests/release
 
 soak: $(READY) java ## Run for two hours with bursts and faults, then inject 300 more, each by itself
