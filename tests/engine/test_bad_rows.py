@@ -41,6 +41,7 @@ def test_on_error_fail_stops_the_query_with_operator_row_and_traceback(
     assert query.exception() is error
     assert query.status().state == "failed"
     assert not list(Path(out).glob("batch_id=*"))
+    assert not list((tmp_path / "ck" / "commits").glob("0*"))
     stopped = list(journal.read(query.journal_dir))[-1].body
     assert "inverse" in (stopped.error or "")
 
