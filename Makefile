@@ -83,14 +83,14 @@ faults: $(READY) java ## Inject more than 300 faults and count what became of th
 bench: $(READY) java ## Measure the engine beside hand-written Spark
 	$(BIN)/python benchmarks/engine.py
 
-release-check: $(READY) java ## Build wheel and sdist, and run the demo where pip has installed only that
+release-check: $(READY) java ## Build wheel and sdist, let pip install each, and run the demo where there is only the wheel
 	PENSTOCK_INSTALL=pip $(BIN)/python -m pytest -q --durations=0 -m slow tests/release
 
 soak: $(READY) java ## Run for two hours with bursts and faults, then inject 300 more, each by itself
 	$(BIN)/python benchmarks/soak.py --minutes 120
 	$(MAKE) faults
 
-soak-short: $(READY) java ## The same in ten minutes
+soak-short: $(READY) java ## The same in ten minutes, which shows only growth that is clear
 	$(BIN)/python benchmarks/soak.py --minutes 10
 
 load: $(READY) java ## Find the highest steady rate, and how cost grows with rows, keys, windows, operators and slots

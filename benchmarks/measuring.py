@@ -115,14 +115,18 @@ def cpu_seconds(root: int) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def show(rows: list[dict[str, Any]], title: str, as_json: bool) -> None:
-    """Print results as a table, or as JSON."""
+def show(rows: list[dict[str, Any]], title: str, as_json: bool, summary: str = "") -> None:
+    """Print results as a table, or as JSON, and what they come to."""
     if as_json:
-        print(json.dumps({"benchmark": title, "results": rows}, indent=1))
+        told = {"summary": summary} if summary else {}
+        print(json.dumps({"benchmark": title, "results": rows, **told}, indent=1))
         return
     table = Table(title=title)
     for name in rows[0]:
         table.add_column(name.replace("_", " "), justify="right")
     for row in rows:
         table.add_row(*(f"{v:.3g}" if isinstance(v, float) else str(v) for v in row.values()))
-    Console(width=140).print(table)
+    console = Console(width=140)
+    console.print(table)
+    if summary:
+        console.print(summary)

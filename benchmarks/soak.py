@@ -9,7 +9,8 @@ measured. Needs a JDK, for jcmd and jstat.
     python benchmarks/soak.py --minutes 10 --out out/soak
     python benchmarks/soak.py --draw out/soak          # the curves of a run, also of one under way
 
-The exit code is 1 when something grew or was hardly seen, or a sink does not hold what it should.
+The exit code is 1 when something grew or was hardly seen, or a sink does not hold what it should; 3
+when something may have grown, in a run that is long enough to show that nothing does (an hour).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from pathlib import Path
 import soak_record
 from measuring import show
 from soak_job import SLOTS
-from soak_judging import Finding, findings
+from soak_judging import Finding, findings, judgement
 from soak_topology import SoakLoad
 from soak_watch import Soak
 
@@ -48,7 +49,8 @@ def soak(load: SoakLoad, out: Path) -> list[Finding]:
     from soak_check import compare
 
     found = findings(soak_record.read(out)) + compare(load, out)
-    told = {"load": asdict(load), "findings": [asdict(each) for each in found]}
+    summary = judgement(found, load.seconds).sentence
+    told = {"load": asdict(load), "findings": [asdict(each) for each in found], "summary": summary}
     (out / "findings.json").write_text(json.dumps(told, indent=1))
     draw(out)
     return found
@@ -76,13 +78,15 @@ def main() -> None:
     if chosen.draw:
         draw(chosen.draw)
         found = findings(soak_record.read(chosen.draw))
+        seconds = json.loads((chosen.draw / "load.json").read_text())["seconds"]
     else:
         load = SoakLoad(round(60 * chosen.minutes), chosen.rate, chosen.trigger, chosen.seed)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leave no process behind
         out = chosen.out or Path(tempfile.mkdtemp(prefix="penstock-soak-"))
-        found = soak(load, out.resolve())
-    show([asdict(each) for each in found], "soak", chosen.json)
-    sys.exit(not all(each.is_good for each in found))
+        found, seconds = soak(load, out.resolve()), load.seconds
+    judged = judgement(found, seconds)
+    show([asdict(each) for each in found], "soak", chosen.json, judged.sentence)
+    sys.exit(judged.exit_code)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from soak_faults import KINDS
@@ -14,6 +15,9 @@ WARM_UP_SHARE = 1 / 3
 MOST_GROWTH_SHARE = 0.10
 # Nothing is said of memory by a process that lived for less of the run.
 LEAST_LIFE_SHARE = 0.3
+# A shorter run shows no more than growth that is clear: of the rest it can't tell.
+PROVING_SECONDS = 3_600
+GOOD, BAD, UNPROVEN = 0, 1, 3  # 2 is that of a wrong command
 # What the journal promises to keep at most.
 MOST_JOURNAL_FILES = 32
 PROCESSES = {
@@ -37,6 +41,47 @@ class Finding:
     minutes: float
     verdict: str
     is_good: bool
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether it is surely not good; what is unclear is neither."""
+        return not self.is_good and self.verdict != "unclear"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What all findings of a run come to, as a sentence and as an exit code."""
+
+    exit_code: int
+    sentence: str
+
+
+def judgement(found: Sequence[Finding], seconds: float) -> Judgement:
+    """Judge a run of so many seconds: bad, or good, or too unclear to be called good.
+
+    What is unclear may grow. A run that is long enough to show that nothing does has then not
+    shown it; one that is shorter never says so.
+    """
+    bad = [f"{each.what} ({each.verdict})" for each in found if each.is_bad]
+    unclear = [each.what for each in found if each.verdict == "unclear"]
+    rose = (
+        f"Unclear: {', '.join(unclear)} rose by more than {MOST_GROWTH_SHARE:.0%}, but by chance "
+        "it may be."
+    )
+    if bad:
+        said = f"Bad: {', '.join(bad)}."
+        return Judgement(BAD, f"{said} {rose}" if unclear else said)
+    if seconds < PROVING_SECONDS:
+        said = (
+            f"Nothing clearly grew. That nothing grows is not shown by {seconds / 60:.3g} "
+            f"minutes: it takes {PROVING_SECONDS // 60} or more."
+        )
+        return Judgement(GOOD, f"{said} {rose}" if unclear else said)
+    if unclear:
+        return Judgement(
+            UNPROVEN, f"{rose} So it is not shown that nothing grows. Run it again, or for longer."
+        )
+    return Judgement(GOOD, "Nothing grew.")
 
 
 def findings(record: Record) -> list[Finding]:
@@ -82,8 +127,7 @@ def _grown(what: str, at: list[float], values: list[float]) -> Finding:
     verdict = seen.verdict(MOST_GROWTH_SHARE)
     grown = (seen.growth, seen.low, seen.high)
     percent = [100 * each / seen.level if seen.level else 0.0 for each in grown]
-    is_good = verdict in ("flat", "unclear")
-    return Finding(what, seen.level, *percent, seen.seconds / 60, verdict, is_good)
+    return Finding(what, seen.level, *percent, seen.seconds / 60, verdict, verdict == "flat")
 
 
 def _counted(record: Record) -> list[Finding]:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from soak_check import compare_with
 from soak_faults import DRIVER, EXECUTOR, KINDS, SINK, WORKER, Fault, inject, schedule
-from soak_judging import findings
+from soak_judging import BAD, GOOD, UNPROVEN, findings, judgement
 from soak_plot import draw_curves
 from soak_processes import Seen
 from soak_record import Batch, Done, Files, Heap, Memory, Record, Writer
@@ -23,6 +25,7 @@ from soak_topology import BREAK_SINK, ORIGIN_MICROS, SoakLoad, outlets
 from soak_watch import files_in, rows_taken
 
 import penstock as ps
+from benchmark_module import BENCHMARKS
 from penstock.sources.rows import SPARK_SCHEMA
 
 
@@ -154,6 +157,60 @@ class TestJudging:
         record = record_of()
         record.done = [each for each in record.done if each.kind != SINK]
         assert [each.what for each in findings(record) if not each.is_good] == [f"fault: {SINK}"]
+
+
+def scattered(record: Record) -> Record:
+    """Let batch times rise and scatter so much that nobody can say whether they rise."""
+    noise = np.random.default_rng(5).uniform(-14, 14, size=100)
+    for minute in range(100):
+        seconds = 20 + 0.06 * minute + float(noise[minute])
+        record.take(Batch(60.0 * minute, minute, seconds, 100, 0, 2))
+    return record
+
+
+class TestJudgement:
+    """A command's exit code: 0 for good, 1 for bad, 3 for what is not shown."""
+
+    def test_flat_is_good(self) -> None:
+        assert judgement(findings(record_of()), 7_200).exit_code == GOOD == 0
+
+    def test_what_is_unclear_is_not_good_where_it_was_to_be_shown(self) -> None:
+        found = findings(scattered(record_of()))
+        (odd,) = [each for each in found if not each.is_good]
+        assert (odd.what, odd.verdict) == ("batch: seconds", "unclear")
+        assert odd.growth_percent > 10
+        judged = judgement(found, 7_200)
+        assert judged.exit_code == UNPROVEN == 3
+        assert judged.sentence.startswith("Unclear: batch: seconds rose by more than 10%")
+        assert "it is not shown that nothing grows" in judged.sentence
+
+    def test_a_short_run_judges_only_clear_growth_and_says_so(self) -> None:
+        judged = judgement(findings(scattered(record_of())), 600)
+        assert judged.exit_code == GOOD
+        assert "is not shown by 10 minutes" in judged.sentence
+        assert "Unclear: batch: seconds" in judged.sentence
+        assert "is not shown by 10 minutes" in judgement(findings(record_of()), 600).sentence
+
+    @pytest.mark.parametrize("seconds", [60, 7_200])
+    def test_what_grows_is_bad_whatever_else_is_unclear(self, seconds: int) -> None:
+        judged = judgement(findings(scattered(record_of("files"))), seconds)
+        assert judged.exit_code == BAD == 1
+        assert "Bad: checkpoint: files (grows)." in judged.sentence
+        assert "Unclear: batch: seconds" in judged.sentence
+
+    def test_the_command_ends_with_it_and_says_it(self, tmp_path: Path) -> None:
+        writer, record = Writer(tmp_path), scattered(record_of())
+        for entry in [*record.memory, *record.heaps, *record.files, *record.done]:
+            writer.write(entry)
+        for batch in record.batches.values():
+            writer.write(batch)
+        writer.close()
+        for seconds, code in ((7_200, UNPROVEN), (600, GOOD)):
+            (tmp_path / "load.json").write_text(json.dumps({"seconds": seconds}))
+            command = [sys.executable, str(BENCHMARKS / "soak.py"), "--draw", str(tmp_path)]
+            done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
+            assert done.returncode == code, done.stderr
+            assert "Unclear: batch: seconds" in json.loads(done.stdout)["summary"]
 
 
 class TestFaults:

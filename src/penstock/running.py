@@ -29,7 +29,6 @@ from penstock.errors import ConfigurationError, TopologyError
 from penstock.metrics.beside import metrics_of
 from penstock.placement.placement import Placement
 from penstock.placement.round_robin import RoundRobin
-from penstock.sinks import parquet
 from penstock.sinks.files import FileSink
 from penstock.sinks.filesystem import HadoopFiles
 from penstock.sinks.jdbc_sink import JdbcSink
@@ -255,7 +254,9 @@ def _with_letters_kept(topology: Topology, checkpoint: str) -> Topology:
         return topology
     schema = schema_of(LETTER_TYPE)
     letters = DeadLetters(name="untaken_dead_letters", schema=schema, inputs=left)
-    sink = parquet(f"{checkpoint.rstrip('/')}/dead_letters")
+    # A directory for every batch would be thousands of files a day where hardly a row fails.
+    place = f"{checkpoint.rstrip('/')}/dead_letters"
+    sink = FileSink(place, "parquet", publishes_empty=False)
     output = Output(
         name="untaken_dead_letters_sink", schema=schema, inputs=(letters.name,), sink=sink
     )

@@ -20,6 +20,7 @@ from penstock import sinks
 from penstock.engine.session import ENGINE_SETTINGS
 from penstock.errors import SinkError
 from penstock.sinks.console_sink import ConsoleSink
+from penstock.sinks.files import FileSink
 from penstock.sinks.sink import ChecksColumns, Sink
 from sinks.postgres_server import PASSWORD, PostgresServer, driver_jar, running_postgres
 
@@ -66,6 +67,7 @@ def kafka(spark: SparkSession) -> Iterator[KafkaBroker]:
     params=[
         "parquet",
         "parquet by v",
+        "parquet of rows only",
         "json",
         "memory",
         "console",
@@ -82,6 +84,9 @@ def case(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) ->
 
 def _make(request: pytest.FixtureRequest, spark: SparkSession, path: str) -> Case:
     name = request.param
+    if name == "parquet of rows only":
+        sparing = FileSink(path, "parquet", publishes_empty=False)
+        return Case(sparing, lambda: _read_files(path, "parquet"))
     if name.startswith("parquet"):
         by = ["v"] if name == "parquet by v" else []
         return Case(sinks.parquet(path, partition_by=by), lambda: _read_files(path, "parquet"))
@@ -203,6 +208,14 @@ def test_empty_batch(case: Case, spark: SparkSession) -> None:
     _send(case, spark, 1, [])
     _send(case, spark, 2, FIRST[2])
     assert sorted(case.read()) == sorted([*FIRST[0], *FIRST[2]])
+
+
+def test_an_empty_batch_takes_the_place_of_one_with_rows(case: Case, spark: SparkSession) -> None:
+    _send(case, spark, 0, FIRST[0])
+    _send(case, spark, 1, FIRST[1])
+    _send(case, spark, 1, [])
+    kept = FIRST[1] if case.upserts or case.appends else []
+    assert sorted(case.read()) == sorted([*FIRST[0], *kept])
 
 
 def test_failed_batch_leaves_nothing_and_the_sink_works_on(case: Case, spark: SparkSession) -> None:

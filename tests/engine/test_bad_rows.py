@@ -14,6 +14,7 @@ from oracle import bag
 from penstock import journal
 from penstock.elasticity.propagation import estimate_inputs
 from penstock.elasticity.shares import Shares
+from penstock.engine.steps import Step
 from penstock.journal.events import RowsFailed
 
 Events = Callable[..., DataFrame]
@@ -40,6 +41,7 @@ def test_on_error_fail_stops_the_query_with_operator_row_and_traceback(
     assert query.exception() is error
     assert query.status().state == "failed"
     assert not list(Path(out).glob("batch_id=*"))
+    assert not list((tmp_path / "ck" / "commits").glob("0*"))
     stopped = list(journal.read(query.journal_dir))[-1].body
     assert "inverse" in (stopped.error or "")
 
@@ -117,6 +119,76 @@ def test_dead_letters_that_nobody_takes_are_kept_in_the_checkpoint(
     assert sorted(row.id for row in sink.rows()) == [1, 3, 5, 7, 9, 11, 13, 15, 17, 19]
     letters = spark.read.parquet(str(tmp_path / "checkpoint" / "dead_letters")).collect()
     assert sorted(json.loads(row.row)["id"] for row in letters) == list(range(0, 20, 2))
+
+
+def test_only_batches_with_dead_letters_leave_files_for_them(
+    spark: SparkSession, events: Events, tmp_path: Path
+) -> None:
+    """Eight micro-batches, of which the third and the sixth have rows that fail."""
+    checkpoint, kept = tmp_path / "checkpoint", tmp_path / "checkpoint" / "dead_letters"
+    sizes = dict[int, int]()
+
+    def fails(row: dict[str, Any]) -> dict[str, Any]:
+        assert row["id"] not in (25, 57), "one of two"
+        return {"id": row["id"]}
+
+    def look(step: Step, batch_id: int) -> None:
+        if step is Step.COMMIT:
+            there = [file for file in checkpoint.rglob("*") if file.is_file()]
+            tops = [file.relative_to(checkpoint).parts[0] for file in there]
+            # Of these two, which are pruned, every batch has its own.
+            sizes[batch_id] = sum(top not in ("spark", "commits") for top in tops)
+
+    good = ps.Stream.read(events(8, 10)).map(fails, "id bigint", on_error="dead_letter")
+    query = ps.run(
+        good.to(ps.sinks.parquet(str(tmp_path / "good"))),
+        checkpoint=str(checkpoint),
+        available_now=True,
+        on_step=look,
+    )
+    query.await_termination(120)
+    assert sorted(path.name for path in kept.glob("batch_id=*")) == ["batch_id=2", "batch_id=5"]
+    assert [batch for batch in range(1, 8) if sizes[batch] > sizes[batch - 1]] == [2, 5]
+    rows = spark.read.parquet(str(kept)).select("batch_id", "row").collect()
+    assert sorted((row.batch_id, json.loads(row.row)["id"]) for row in rows) == [(2, 25), (5, 57)]
+
+
+@pytest.mark.parametrize("still_fails", [True, False])
+def test_dead_letters_of_a_batch_that_runs_again_are_those_of_the_last_try(
+    spark: SparkSession, events: Events, tmp_path: Path, still_fails: bool
+) -> None:
+    kept = tmp_path / "checkpoint" / "dead_letters"
+    source = events(3, 10)
+
+    def start(fails: bool, **options: Any) -> ps.Query:
+        def work(row: dict[str, Any]) -> dict[str, Any]:
+            assert not fails or row["id"] != 13, "thirteen"
+            return {"id": row["id"]}
+
+        good = ps.Stream.read(source).map(work, "id bigint", on_error="dead_letter")
+        sink = ps.sinks.parquet(str(tmp_path / "good"))
+        checkpoint = str(tmp_path / "checkpoint")
+        return ps.run(good.to(sink), checkpoint=checkpoint, available_now=True, **options)
+
+    def break_off(step: Step, batch_id: int) -> None:
+        """Do it between the last of the two sinks and the commit."""
+        if step is Step.SINKS and (kept / "batch_id=1").exists():
+            raise RuntimeError("broken off")
+
+    with pytest.raises(ps.QueryError, match="broken off"):
+        start(True, on_step=break_off).await_termination(120)
+    assert [path.name for path in kept.glob("batch_id=*")] == ["batch_id=1"]
+    start(still_fails).await_termination(120)
+    good = [row.id for row in spark.read.parquet(str(tmp_path / "good")).collect()]
+    assert sorted(good) == [i for i in range(30) if not still_fails or i != 13]
+    letters = list(kept.glob("batch_id=*/*.parquet"))
+    found = [
+        json.loads(row.row)["id"] for f in letters for row in spark.read.parquet(str(f)).collect()
+    ]
+    assert found == ([13] if still_fails else [])
+    assert [path.name for path in kept.glob("batch_id=*")] == (
+        ["batch_id=1"] if still_fails else []
+    )
 
 
 def test_a_later_stream_can_work_on_dead_letters(events: Events, finish: Finish) -> None:

@@ -160,6 +160,27 @@ def test_a_batch_is_tried_again_with_the_expression_that_its_job_has_too(
     run(ps.Backlog(3, shed="-id"))
 
 
+def test_of_too_many_rows_the_same_are_shed_when_a_batch_is_tried_again(
+    spark: SparkSession, events: Events, finish: Finish, tmp_path: Path
+) -> None:
+    df, out = events(2, 60), str(tmp_path / "out")
+
+    def run(backlog: ps.Backlog, **options: Any) -> None:
+        sink = ps.sinks.parquet(out)
+        finish(ps.Stream.read(df, time="ts").to(sink), backlog=backlog, **options)
+
+    with pytest.raises(ps.QueryError, match="broken off"):
+        run(ps.Backlog(25, shed="random"), on_step=fail_at(Step.SINKS, 0))
+    first_try = {row.id for row in spark.read.parquet(out).collect()}
+    assert len(first_try) == 25
+    run(ps.Backlog(40, shed="oldest"))  # other settings, which are for the batch after that one
+    done = {(row.batch_id, row.id) for row in spark.read.parquet(out).collect()}
+    kept = spark.read.parquet(str(tmp_path / "checkpoint" / "shed_rows" / "source"))
+    gone = {(row.batch_id, row.id) for row in kept.collect()}
+    assert done == {*((0, id) for id in first_try), *((1, id) for id in range(80, 120))}
+    assert gone == {(id // 60, id) for id in range(120)} - done
+
+
 def test_a_batch_first_tried_without_a_deadline_is_not_shed(
     events: Events, finish: Finish, tmp_path: Path
 ) -> None:

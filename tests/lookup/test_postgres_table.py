@@ -595,3 +595,31 @@ def named(lookup: ps.Lookup) -> Callable[[dict[str, Any]], dict[str, Any]]:
         return {**row, "city": found["city"] if found else None}
 
     return named
+
+
+def test_a_query_may_stop_instead_and_goes_on_when_the_database_is_back(
+    spark: SparkSession, server: PostgresServer, tmp_path: Path
+) -> None:
+    stream(spark, tmp_path, 2, codes=500)
+
+    def run(**options: Any) -> None:
+        lookup = ps.Lookup(table_of(server, retries=1, retry_seconds=0.01))
+        found = stream(spark, tmp_path, 0).map(named(lookup), ENRICHED, on_error="fail")
+        branch = found.to(ps.sinks.parquet(tmp_path / "out"))
+        query = ps.run(branch, checkpoint=tmp_path / "ck", available_now=True, **options)
+        assert query.await_termination(120)
+
+    def stop_server(step: Any, batch_id: int) -> None:
+        if (step, batch_id) == ("load", 1):
+            server.stop("fast")
+
+    try:
+        with pytest.raises(ps.OperatorError, match="DatabaseAway"):
+            run(on_step=stop_server)
+    finally:
+        server.start()
+    assert [path.name for path in (tmp_path / "out").glob("batch_id=*")] == ["batch_id=0"]
+    run()
+    found = [(row.id, row.city) for row in spark.read.parquet(str(tmp_path / "out")).collect()]
+    expected = [(n, f"city {n % 500}" if 0 < n % 500 <= CITIES else None) for n in range(800)]
+    assert sorted(found) == expected

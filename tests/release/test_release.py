@@ -1,7 +1,8 @@
 """The wheel and the sdist, in an environment that has nothing else, outside of the repository.
 
 The environment has what the wheel says it requires, as links to what is installed here, which takes
-seconds. With ``PENSTOCK_INSTALL=pip`` (``make release-check``) pip installs all of it anew.
+seconds. With ``PENSTOCK_INSTALL=pip`` (``make release-check``) pip installs all of it anew, and
+fetches what builds the sdist.
 """
 
 from __future__ import annotations
@@ -78,6 +79,18 @@ def python(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python
 
 
+@pytest.fixture(scope="module")
+def python_of_sdist(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Let pip build and install the sdist, beside what it requires; return the interpreter."""
+    builder = [] if WITH_PIP else ["hatchling"]
+    where = tmp_path_factory.mktemp("from-sdist") / "env"
+    python = make_environment(where, [*built.required, *builder])
+    offline = [] if WITH_PIP else ["--no-index", "--no-build-isolation"]
+    into = ["--python", python, "install", "--quiet", "--no-deps", *offline]
+    run(sys.executable, "-m", "pip", *into, built.sdist)
+    return python
+
+
 def run(*command: object, cwd: Path | None = None) -> str:
     """Run a command in which nothing tells Python of this tree; return what it printed."""
     known = {"PYTHONPATH", "PYSPARK_PYTHON", "VIRTUAL_ENV"}
@@ -128,6 +141,19 @@ def test_the_commands_know_their_version(python: Path, tmp_path: Path) -> None:
     assert script.strip() == __version__
     where = run(python, "-c", "import penstock; print(penstock.__file__)", cwd=tmp_path)
     assert Path(where.strip()).is_relative_to(python.parent.parent)
+
+
+def test_pip_builds_the_sdist_and_what_it_installs_is_all_there(
+    built: Built, python_of_sdist: Path, tmp_path: Path
+) -> None:
+    told = json.loads(run(python_of_sdist, "-m", "penstock", "version", "--json", cwd=tmp_path))
+    assert told["penstock"] == __version__
+    where = run(python_of_sdist, "-c", "import penstock; print(penstock.__file__)", cwd=tmp_path)
+    package = Path(where.strip()).parent
+    assert package.is_relative_to(python_of_sdist.parent.parent)
+    with zipfile.ZipFile(built.wheel) as archive:
+        ours = {name for name in archive.namelist() if name.startswith("penstock/")}
+    assert {name for name in ours if not (package.parent / name).is_file()} == set()
 
 
 def test_the_demo_runs(python: Path, tmp_path: Path) -> None:

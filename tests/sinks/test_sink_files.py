@@ -56,6 +56,26 @@ def test_only_empty_batches_can_be_read(spark: SparkSession, tmp_path: Path) -> 
     assert _values(spark, tmp_path / "out") == []
 
 
+def _rows_only(path: Path) -> FileSink:
+    sink = FileSink(path, "parquet", publishes_empty=False)
+    sink.open("q")
+    return sink
+
+
+@pytest.mark.parametrize("tasks", [1, 4])
+def test_batches_without_rows_may_leave_nothing(
+    spark: SparkSession, tmp_path: Path, tasks: int
+) -> None:
+    """Of four tasks the first always makes a file; here a later one has the row."""
+    sink, rows = _rows_only(tmp_path / "out"), spark.range(0, 4, 1, tasks).selectExpr("id AS x")
+    for batch, wanted in enumerate(["x < 0", "x = 0", "x < 0", "x = 3", "x >= 0"]):
+        sink.write(rows.filter(wanted), batch)
+    there = sorted(p.name for p in (tmp_path / "out").iterdir())
+    assert there == ["_penstock", "_staging", "batch_id=1", "batch_id=3", "batch_id=4"]
+    assert _values(spark, tmp_path / "out") == [(1, 0), (3, 3), *((4, x) for x in range(4))]
+    assert list((tmp_path / "out" / "_staging").iterdir()) == []
+
+
 def test_directory_of_another_query_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     _opened(tmp_path / "out", "mine").write(spark.range(1).toDF("x"), 0)
     with pytest.raises(SinkError, match=r"belongs to query 'mine'.*'yours'.*another directory"):
@@ -160,6 +180,52 @@ def test_killed_at_any_step_of_a_replay(
     restarted.write(again, 0)
     assert _values(spark, tmp_path / "out") == [(0, 7)]
     assert list((tmp_path / "out" / "_staging").iterdir()) == []
+
+
+@pytest.mark.parametrize("kill_at", range(9))
+def test_killed_at_any_step_of_a_replay_without_rows(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill_at: int
+) -> None:
+    """Steps: list staging, job, list files, exists, move away, delete twice; 7 is past the end."""
+    sink = _rows_only(tmp_path / "out")
+    sink.write(spark.createDataFrame([(1,)], "x INT"), 0)
+    sink.write(spark.createDataFrame([(1,), (2,)], "x INT"), 1)
+    none = spark.createDataFrame([], "x INT")
+    finished = False
+    with monkeypatch.context() as patched:
+        _kill_at(patched, kill_at)
+        try:
+            sink.write(none, 1)
+            finished = True
+        except Killed:
+            pass
+    assert finished is (kill_at >= 6)
+    restarted = _rows_only(tmp_path / "out")
+    whole = [(0, 1), (1, 1), (1, 2)]
+    assert _values(spark, tmp_path / "out") == (whole if kill_at < 4 else whole[:1])
+    restarted.write(none, 1)
+    assert _values(spark, tmp_path / "out") == [(0, 1)]
+    assert not (tmp_path / "out" / "batch_id=1").exists()
+    assert list((tmp_path / "out" / "_staging").iterdir()) == []
+
+
+def test_a_batch_that_was_half_deleted_when_its_replay_was_killed_does_not_come_back(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink = _rows_only(tmp_path / "out")
+    sink.write(spark.range(0, 4, 1, 4).selectExpr("id AS x"), 0)
+
+    def half(self: HadoopFiles, path: str, recursive: bool = False) -> bool:
+        for file in list(Path(path).glob("part-*"))[:2]:
+            file.unlink()
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(HadoopFiles, "delete", half)
+        with pytest.raises(Killed):
+            sink.write(spark.createDataFrame([], "x BIGINT"), 0)
+    _rows_only(tmp_path / "out")
+    assert [p.name for p in (tmp_path / "out").iterdir() if p.name[0] != "_"] == []
 
 
 def _kill_at(patched: pytest.MonkeyPatch, step: int) -> None:

@@ -24,6 +24,9 @@ class FileSink:
     A batch is written to ``path/_staging``, which readers skip, and published by renaming its
     directory. A batch sent again replaces itself. ``path/_penstock/owner.json`` names the query
     that owns the directory; another query is refused.
+
+    ``publishes_empty=False`` leaves a batch without rows no directory, so that files do not pile up
+    where rows are rare. Readers who need the columns before the first row came want it published.
     """
 
     reads_all = True
@@ -35,12 +38,14 @@ class FileSink:
         file_format: str,
         partition_by: Sequence[str] = (),
         options: Mapping[str, str] | None = None,
+        publishes_empty: bool = True,
     ) -> None:
         _check_settings(path, file_format, partition_by)
         self.path = os.fspath(path).rstrip("/") or "/"
         self._format = file_format
         self._partition_by = tuple(partition_by)
         self._options = dict(options or {})
+        self._publishes_empty = publishes_empty
         self._files: HadoopFiles | None = None
 
     def open(self, query_id: str) -> None:
@@ -64,7 +69,11 @@ class FileSink:
         except Exception:
             self._files.delete(f"{attempt}.new", recursive=True)
             raise
-        self._publish(self._files, attempt, f"{self.path}/{_BATCH_COLUMN}={batch_id}")
+        target = f"{self.path}/{_BATCH_COLUMN}={batch_id}"
+        if self._publishes_empty or self._has_rows(self._files, f"{attempt}.new"):
+            self._publish(self._files, attempt, target)
+        else:
+            self._withdraw(self._files, attempt, target)
 
     def check(self, columns: Sequence[str]) -> None:
         """Refuse columns that these files can't hold, or that readers would mix up."""
@@ -117,6 +126,13 @@ class FileSink:
                 files.delete(f"{directory}/{name}")
                 files.delete(f"{directory}/.{name}.crc")
 
+    def _has_rows(self, files: HadoopFiles, directory: str) -> bool:
+        """Whether a job wrote a row; only its first task writes a file that may have none."""
+        names = [name for name in files.list(directory) if not name.startswith(("_", "."))]
+        if len(names) != 1 or self._format != "parquet":
+            return bool(names)
+        return files.parquet_rows(f"{directory}/{names[0]}") > 0
+
     def _publish(self, files: HadoopFiles, attempt: str, target: str) -> None:
         replaces = files.exists(target)
         if replaces:
@@ -124,6 +140,13 @@ class FileSink:
         files.rename(f"{attempt}.new", target)
         if replaces:
             files.delete(f"{attempt}.old", recursive=True)
+
+    def _withdraw(self, files: HadoopFiles, attempt: str, target: str) -> None:
+        """Take away what an earlier try published: in one step, which no start undoes."""
+        if files.exists(target):
+            files.rename(target, f"{attempt}.gone")
+            files.delete(f"{attempt}.gone", recursive=True)
+        files.delete(f"{attempt}.new", recursive=True)
 
     def _clean(self, files: HadoopFiles, prefix: str = "") -> None:
         """Undo what a crash interrupted: unfinished tries go, a batch moved aside comes back."""

@@ -118,6 +118,16 @@ class HadoopFiles:
         found = (_STATUS.search(each) for each in told.split("\0"))
         return {each.group(1): int(each.group(2)) for each in found if each}
 
+    def parquet_rows(self, path: str) -> int:
+        """Count the rows of a Parquet file, as its footer says, without a Spark job."""
+        parquet = self._jvm.org.apache.parquet.hadoop
+        file = parquet.util.HadoopInputFile.fromPath(self._path_of(path), self._configuration)
+        reader = parquet.ParquetFileReader.open(file)
+        try:
+            return int(reader.getRecordCount())
+        finally:
+            reader.close()
+
     def make_directory(self, path: str) -> None:
         """Make a directory and its parents, where they are missing."""
         self._store(path).make_directory(self._path_of(path))

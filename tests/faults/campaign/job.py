@@ -69,6 +69,17 @@ def _seconds(i: int) -> int:
     return FIRST - 3_600 + i if i >= 48 and i % 12 == 7 else FIRST + i
 
 
+def waiting(files: DataFrame, row: int, seconds: float, told: str) -> DataFrame:
+    """Let whoever reads a row wait in the middle of its file, as for a disk that is slow.
+
+    Who has waited says so in a property of the JVM. Both calls give a text, so that no row is lost.
+    """
+    sleep = f"reflect('java.lang.Thread', 'sleep', {round(seconds * 1_000)}L)"
+    tell = f"reflect('java.lang.System', 'setProperty', '{told}', 'yes')"
+    wait = f"concat({sleep}, {tell}) IS NOT NULL"
+    return files.filter(f"CASE WHEN id = {row} THEN {wait} ELSE true END")
+
+
 def checked(row: dict[str, Any]) -> dict[str, Any]:
     if row["id"] % 11 == 0:
         raise ValueError("a multiple of eleven")
@@ -148,21 +159,29 @@ class Job:
         """The file that kills the executor whose Python worker finds it."""
         return self.where / "kill-an-executor"
 
-    def start(self, around: Mapping[str, Callable[[Any], Any]] = {}, **options: Any) -> ps.Query:
-        """Start the query over what is there; ``around`` puts something around a sink."""
-        outlets = self._outlets(lambda name, sink: around.get(name, lambda s: s)(sink))
+    def start(
+        self,
+        around: Mapping[str, Callable[[Any], Any]] = {},
+        reading: Callable[[DataFrame], DataFrame] = lambda files: files,
+        **options: Any,
+    ) -> ps.Query:
+        """Start the query over what is there, unless ``options`` say otherwise.
+
+        ``around`` puts something around a sink, ``reading`` around the source.
+        """
+        outlets = self._outlets(lambda name, sink: around.get(name, lambda s: s)(sink), reading)
         deadline = {"deadline": "3650 days"} if self.is_whole else {}
         return ps.run(
             *outlets,
             checkpoint=str(self.checkpoint_path),
-            available_now=True,
-            **deadline,
-            **options,
+            **{"available_now": True, **deadline, **options},
         )
 
-    def _outlets(self, sink: Callable[[str, Any], Any]) -> list[ps.Outlet]:
+    def _outlets(
+        self, sink: Callable[[str, Any], Any], reading: Callable[[DataFrame], DataFrame]
+    ) -> list[ps.Outlet]:
         reader = self.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
-        files = reader.parquet(str(self.source))
+        files = reading(reader.parquet(str(self.source)))
         if not self.is_whole:
             files = files.filter(f"NOT ({ANCIENT})")
         read = ps.Stream.read(files, time="ts", watermark="5 seconds", name="events")

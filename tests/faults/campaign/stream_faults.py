@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -19,14 +20,15 @@ from pyspark.sql import DataFrame
 
 import penstock as ps
 from campaign.disks import NoSmallDisk, SmallDisk, small_disk
-from campaign.job import Job, write_batch
-from campaign.outcomes import Outcome, stop_of, unclear
+from campaign.job import ROWS, Job, waiting, write_batch
+from campaign.outcomes import WITHIN_SECONDS, Outcome, stop_of, unclear
 from campaign.process_faults import STEPS
 from penstock import journal
 from penstock.engine.steps import Step
 from penstock.testing import fail_at
 
 HOURS = 3_600.0
+LATE_SECONDS = 2.0
 
 
 @dataclass
@@ -179,6 +181,50 @@ def source_is_late(stream: Stream, kind: str) -> None:
     stream.more()
 
 
+def source_is_late_in_a_run(stream: Stream, kind: str) -> None:
+    """Let a run take all there is and find nothing for a while, then give it the next."""
+    stream.more()
+    batches: list[int | None] = []
+
+    def start() -> ps.Query:
+        query = stream.job.start(**stream._options({"available_now": False}))
+        guard = threading.Timer(WITHIN_SECONDS, query.stop)
+        guard.start()
+        try:
+            query._spark_query.processAllAvailable()
+            batches.append(query.status().batch_id)
+            time.sleep(LATE_SECONDS)
+            batches.append(query.status().batch_id)
+            stream.more()
+            query._spark_query.processAllAvailable()
+            batches.append(query.status().batch_id)
+        finally:
+            guard.cancel()
+            query.stop()
+        return query
+
+    error = stop_of(start)
+    problem = str(error or "")[:600]
+    if not problem and not (batches[0] == batches[1] != batches[2]):
+        problem = f"micro-batch {batches} before the wait, after it, and once there was more"
+    stream.note(kind, f"nothing there for {LATE_SECONDS} s of a run", problem)
+
+
+def source_waits(stream: Stream, kind: str) -> None:
+    """Let the reader of a micro-batch that runs wait in the middle of its file."""
+    row = stream.more() * ROWS + ROWS // 2
+    told = f"penstock.tests.waited.{row}"
+
+    def slowly(files: DataFrame) -> DataFrame:
+        return waiting(files, row, LATE_SECONDS, told)
+
+    error = stop_of(lambda: stream.job.start(**stream._options({"reading": slowly})))
+    jvm: Any = stream.job.spark._jvm
+    has_waited = jvm.java.lang.System.clearProperty(told) == "yes"
+    problem = f"it stopped: {str(error)[:600]}" if error else "" if has_waited else "nobody waited"
+    stream.note(kind, f"its reader waits for {LATE_SECONDS} s", problem)
+
+
 def source_repeats(stream: Stream, kind: str) -> None:
     """Let Spark send a micro-batch again that was committed: the same offsets, twice."""
     stream.more()
@@ -210,8 +256,13 @@ def _journal_problem(directory: str) -> str:
     """Say what a jumping clock did to the journal: it must be whole, and the policy alive."""
     events = list(journal.read(directory))
     faults = [e.body.what for e in events if isinstance(e.body, journal.FaultSeen)]
-    far = [e for e in events if abs(e.at_seconds - time.time()) > 49 * HOURS]
-    return f"faults {faults}" if faults else f"{len(far)} events out of time" if far else ""
+    away = [abs(e.at_seconds - time.time()) for e in events]
+    if faults:
+        return f"faults {faults}"
+    if max(away) < HOURS:
+        return "no event has the time that the clock told"
+    far = sum(each > 49 * HOURS for each in away)
+    return f"{far} events out of time" if far else ""
 
 
 def disk_fills(stream: Stream, kind: str) -> None:
@@ -240,6 +291,8 @@ INJECTIONS: dict[str, Callable[[Stream, str], None]] = {
     "Python worker killed": worker_dies,
     "source can't be read": source_fails,
     "source is late": source_is_late,
+    "source is late in a run": source_is_late_in_a_run,
+    "source lets its reader wait": source_waits,
     "source sends a batch again": source_repeats,
     "clock jumps": clock_jumps,
     "disk full under the checkpoint": disk_fills,
