@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -20,6 +21,8 @@ from penstock import journal
 from penstock.engine.patient_sinks import FAULT
 from penstock.engine.steps import Step
 from penstock.journal import FaultSeen
+from penstock.sinks import jdbc_sink
+from penstock.sinks.jdbc_sink import JdbcSink
 from sinks.postgres_server import PASSWORD, PostgresServer, driver_jar, running_postgres
 
 pytestmark = pytest.mark.postgres
@@ -105,6 +108,38 @@ def test_a_query_rides_through_a_restart(
     assert {(each.batch_id, each.what) for each in seen} == {(1, FAULT)}
     assert "can't be reached: " in seen[0].detail
     assert PASSWORD not in seen[0].detail
+
+
+def timers(port: int) -> set[str]:
+    """What runs for connections to a port: "02" is the clock of a keepalive."""
+    tables = (Path("/proc/net/tcp").read_text() + Path("/proc/net/tcp6").read_text()).splitlines()
+    rows = [line.split() for line in tables if "local_address" not in line]
+    open_to = [row for row in rows if row[2].endswith(f":{port:04X}") and row[3] == "01"]
+    return {row[5].partition(":")[0] for row in open_to}
+
+
+@pytest.mark.parametrize(("options", "timer"), [({}, "02"), ({"tcpKeepAlive": "false"}, "00")])
+def test_a_host_that_is_gone_without_a_word_is_noticed_by_keepalives(
+    spark: SparkSession, server: PostgresServer, options: dict[str, str], timer: str
+) -> None:
+    sink = ps.sinks.jdbc(
+        server.url, "t", ["id"], user="postgres", password=PASSWORD, options=options
+    )
+    assert isinstance(sink, JdbcSink)
+    with sink._transaction(spark) as statement:
+        statement.execute("SELECT 1")
+        until(lambda: timers(server.port) == {timer})
+
+
+def test_a_server_that_takes_a_connection_and_never_answers_is_given_up(
+    spark: SparkSession, server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(jdbc_sink._DEFAULT_OPTIONS, "loginTimeout", "1")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"jdbc:postgresql://127.0.0.1:{silent.getsockname()[1]}/postgres"
+        sink = ps.sinks.jdbc(url, "t", ["id"], user="postgres", password=PASSWORD)
+        with pytest.raises(ps.SinkUnavailable, match="can't be reached: Connection attempt timed"):
+            sink.open("q")
 
 
 def test_a_server_that_stays_away_stops_the_query_which_then_goes_on(

@@ -59,6 +59,15 @@ def test_columns_are_checked_without_a_database(columns: list[str], message: str
     sinks.jdbc(URL, "t", ["id"], order_by="ts").check(["id", "ts"])
 
 
+def test_connections_are_given_up_in_time_unless_options_say_otherwise() -> None:
+    url = "jdbc:postgresql://db/shop"
+    wanted = {"tcpKeepAlive": "true", "connectTimeout": "10", "loginTimeout": "30"}
+    assert JdbcSink(url, "t", ["id"])._options.items() >= wanted.items()
+    own = {"loginTimeout": "5", "socketTimeout": "600"}
+    assert JdbcSink(url, "t", ["id"], options=own)._options.items() >= {**wanted, **own}.items()
+    assert "socketTimeout" not in JdbcSink(url, "t", ["id"])._options
+
+
 @pytest.mark.parametrize(
     ("said", "is_away"),
     [
