@@ -2,12 +2,14 @@
 
 pip-audit asks a vulnerability service. Where that can't be reached, or knows none of the packages
 (a mirror of the package index need not have it), nothing was audited: that is said, and is no
-failure. A vulnerability that is found is one.
+failure. A vulnerability that is found is one, and so is all else that keeps pip-audit from
+answering: that it is not installed, or breaks.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,7 +21,14 @@ from packaging.utils import canonicalize_name
 
 ROOT = "penstock"
 PATIENCE_SECONDS = 300
-FOUND = 1
+FAILED = 1
+_SILENT = f"no answer within {PATIENCE_SECONDS} seconds"
+# How pip-audit says that it could not reach the service, in its last lines.
+_UNREACHED = re.compile(
+    rf"Could not connect to .* vulnerability feed|{_SILENT}|"
+    r"^requests\.exceptions\.(ConnectionError|ProxyError|ConnectTimeout|ReadTimeout): .*",
+    re.MULTILINE,
+)
 # A vulnerability that can't be mended yet, by its id, with the reason why it does no harm here.
 ACCEPTED: dict[str, str] = {}
 
@@ -57,7 +66,7 @@ def ask(versions: dict[str, str]) -> tuple[str, str]:
                 command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
             )
         except subprocess.TimeoutExpired:
-            return "", f"no answer within {PATIENCE_SECONDS} seconds"
+            return "", _SILENT
     return asked.stdout, asked.stderr
 
 
@@ -66,23 +75,32 @@ def judge(report: str, complaint: str, count: int) -> tuple[int, list[str]]:
     try:
         packages = json.loads(report)["dependencies"]
     except (ValueError, KeyError, TypeError):
+        if unreached := _UNREACHED.search(complaint):
+            why = unreached.group()[:200]
+            return 0, [f"NOT AUDITED: the vulnerability service can't be reached ({why})."]
         why = next(iter(reversed(complaint.strip().splitlines())), "it said nothing")
-        return 0, [f"NOT AUDITED: the vulnerability service can't be reached ({why[:200]})."]
+        return FAILED, [f"FAILED, nothing was audited: {why[:200]}"]
     skipped = [each["name"] for each in packages if "skip_reason" in each]
     audited = len(packages) - len(skipped)
-    lines, code = [], 0
+    if len(packages) != count:
+        return FAILED, [f"FAILED: it was asked for {count} packages and told of {len(packages)}."]
+    lines = [
+        f"{audited} of {count} packages were known to the vulnerability service, "
+        f"{len(skipped)} were not."
+    ]
+    code = 0
     for each in packages:
         for known in each.get("vulns", ()):
             mended = ", ".join(known.get("fix_versions", ())) or "no version yet"
             accepted = ACCEPTED.get(known["id"])
-            code = code if accepted else FOUND
+            code = code if accepted else FAILED
             end = f"accepted: {accepted}" if accepted else f"mended in {mended}"
             lines.append(f"{each['name']} {each['version']}: {known['id']}, {end}")
     if not audited:
-        lines.append(f"NOT AUDITED: the vulnerability service knows none of the {count} packages.")
+        lines.append("NOT AUDITED: nothing is known of any of them, so this says nothing.")
     elif skipped:
-        lines.append(f"NOT AUDITED, of {count} packages: {', '.join(skipped)}.")
-    if audited and not code:
+        lines.append(f"NOT AUDITED: {', '.join(skipped)}.")
+    if audited and len(lines) == 1 + bool(skipped):
         lines.append(f"{audited} packages that Penstock runs with have no known vulnerability.")
     return code, lines
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 import subprocess
+import tomllib
 from collections import Counter
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +17,7 @@ import pyarrow.parquet as pq
 import pyspark
 import pytest
 import yaml
+from packaging.specifiers import SpecifierSet
 from pyspark.sql import SparkSession
 
 import penstock as ps
@@ -59,7 +62,7 @@ def copied() -> dict[str, str]:
     places = {}
     for words in dockerfile():
         if words[0] == "COPY":
-            *sources, target = words[1:]
+            *sources, target = (word for word in words[1:] if not word.startswith("--"))
             for source in sources:
                 places[source] = target + source if target.endswith("/") else target
     return places
@@ -126,8 +129,77 @@ def test_the_image_has_what_it_is_made_of_and_what_the_driver_runs() -> None:
     assert container()["command"][1] == places["deploy/job.py"]
     # The wheel is built from these, as pyproject.toml says.
     assert {"pyproject.toml", "README.md", "LICENSE", "src"} <= set(places)
-    spark = {words[1] for words in dockerfile() if words[0] == "FROM"}
-    assert spark == {f"apache/spark:{pyspark.__version__}-python3"}
+    assert container()["command"][0] == "/opt/spark/bin/spark-submit"
+    assert (Path(pyspark.__file__).parent / "bin" / "spark-submit").exists()
+
+
+def test_the_image_begins_with_a_python_that_penstock_runs_on_and_brings_java() -> None:
+    ((_, base),) = [words for words in dockerfile() if words[0] == "FROM"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    version = re.fullmatch(r"python:(\d+\.\d+)-slim-bookworm", base)
+    assert version is not None
+    assert version[1] in SpecifierSet(project["requires-python"])
+    installed = {word for words in dockerfile() if words[0] == "RUN" for word in words}
+    assert "openjdk-17-jre-headless" in installed
+
+
+def test_who_runs_in_the_image_may_write_to_the_disk() -> None:
+    ((_, user),) = [words for words in dockerfile() if words[0] == "USER"]
+    context = pod()["securityContext"]
+    assert user == f"{context['runAsUser']}:{context['runAsGroup']}"
+    assert context["fsGroup"] == context["runAsGroup"]
+    (made,) = [words for words in dockerfile() if "useradd" in words]
+    assert made[made.index("--uid") + 1] == str(context["runAsUser"])
+    assert made[made.index("--gid") + 1] == str(context["runAsGroup"])
+
+
+def entered(tmp_path: Path, *words: str) -> list[str]:
+    """What a container's first script runs, with a tini that only says how it was called."""
+    (tini := tmp_path / "tini").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    tini.chmod(0o755)
+    named = ["DRIVER_BIND_ADDRESS", "DRIVER_URL", "APPLICATION_ID", "RESOURCE_PROFILE_ID"]
+    named += [f"EXECUTOR_{name}" for name in ("ID", "CORES", "POD_IP", "POD_NAME")]
+    told = {f"SPARK_{name}": name.lower() for name in named}
+    options = {f"SPARK_JAVA_OPT_{n}": f"-Dn={n} and more" for n in (10, 2, 0)}
+    homes = {"JAVA_HOME": "/java", "SPARK_HOME": "/spark", "SPARK_EXECUTOR_MEMORY": "4g"}
+    done = subprocess.run(
+        [str(DEPLOY / "entrypoint.sh"), *words],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", **told, **options, **homes},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.splitlines()
+
+
+def test_an_executor_is_started_as_spark_says(tmp_path: Path) -> None:
+    ran = entered(tmp_path, "executor")
+    assert ran[:3] == ["-s", "--", "/java/bin/java"]
+    assert ran[3:8] == [*(f"-Dn={n} and more" for n in (0, 2, 10)), "-Xms4g", "-Xmx4g"]
+    assert "/spark/jars/*" in ran[ran.index("-cp") + 1].split(":")
+    assert ran[10] == "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend"
+    given = dict(zip(ran[11::2], ran[12::2], strict=True))
+    assert given["--driver-url"] == "driver_url"
+    assert given["--hostname"] == "executor_pod_ip"
+    assert given["--resourceProfileId"] == "resource_profile_id"
+
+
+def test_a_driver_of_cluster_mode_is_submitted(tmp_path: Path) -> None:
+    ran = entered(tmp_path, "driver", "--class", "a.B")
+    assert ran[2] == "/spark/bin/spark-submit"
+    assert ran[4] == "spark.driver.bindAddress=driver_bind_address"
+    assert ran[5:] == ["--deploy-mode", "client", "--class", "a.B"]
+
+
+def test_what_is_no_executor_is_a_command(tmp_path: Path) -> None:
+    assert entered(tmp_path, "ls", "a b") == ["-s", "--", "ls", "a b"]
+
+
+def test_pyspark_has_what_an_executor_runs(spark: SparkSession) -> None:
+    """So that an image needs no Spark beside it."""
+    jvm: Any = spark._jvm
+    name = "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend"
+    assert jvm.java.lang.Class.forName(name).getName() == name
 
 
 def test_executors_are_asked_for_by_penstock_alone() -> None:

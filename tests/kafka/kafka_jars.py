@@ -7,6 +7,7 @@ from typing import Any
 
 import pyspark
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 _KAFKA = "4.1.1"
@@ -22,6 +23,13 @@ _OLDER = (
     "org.apache.commons:commons-pool2:2.12.0",
 )
 
+# What Spark says of jars that Ivy did not find in any repository, or could not get from one.
+_UNRESOLVED = ("unresolved dependency: ", "download failed: ")
+
+
+class Unresolved(Exception):
+    """Jars are not to be had here; all else that goes wrong is no reason to skip."""
+
 
 def broker_jars(spark: SparkSession) -> list[str]:
     """Paths of the jars that a broker needs; skips where they can't be had."""
@@ -30,8 +38,8 @@ def broker_jars(spark: SparkSession) -> list[str]:
     shared = [str(path) for name in _SHARED for path in own.glob(f"{name}-[0-9]*.jar")]
     try:
         return [*shared, *_fetched(spark, BROKER)]
-    except Exception as error:
-        pytest.skip(_why(BROKER, error))
+    except Unresolved as error:
+        pytest.skip(str(error))
 
 
 def connector_jars(spark: SparkSession) -> list[str]:
@@ -39,12 +47,12 @@ def connector_jars(spark: SparkSession) -> list[str]:
     own = f"{CONNECTOR}:{pyspark.__version__}"
     try:
         return _fetched(spark, own)
-    except Exception as error:
-        unreachable = _why(own, error)
+    except Unresolved as error:
+        unreachable = error
     try:
         return [path for each in _OLDER for path in _fetched(spark, f"{each}?transitive=false")]
-    except Exception as error:
-        pytest.skip(f"{unreachable}; {_why(' and '.join(_OLDER), error)}")
+    except Unresolved as error:
+        pytest.skip(f"{unreachable}; {error}")
 
 
 def add_jars(spark: SparkSession, paths: list[str]) -> None:
@@ -64,10 +72,11 @@ def add_jars(spark: SparkSession, paths: list[str]) -> None:
 def _fetched(spark: SparkSession, coordinate: str) -> list[str]:
     jvm: Any = spark._jvm
     uri = jvm.java.net.URI(f"ivy://{coordinate}")
-    found = jvm.org.apache.spark.util.DependencyUtils.resolveMavenDependencies(uri)
+    try:
+        found = jvm.org.apache.spark.util.DependencyUtils.resolveMavenDependencies(uri)
+    except Py4JJavaError as error:
+        said = str(error.java_exception.getMessage())
+        if not any(words in said for words in _UNRESOLVED):
+            raise
+        raise Unresolved(f"Maven is not reachable or lacks {coordinate}: {said[:200]}") from None
     return [str(found.apply(at)) for at in range(found.size())]
-
-
-def _why(coordinate: str, error: Exception) -> str:
-    reason = str(error).splitlines()[1:2] or [str(error)]
-    return f"Maven is not reachable or lacks {coordinate}: {reason[0].strip()[:200]}"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +19,7 @@ from pyspark.sql import SparkSession
 
 import penstock as ps
 from penstock.errors import SinkError, TopologyError
+from penstock.testing import fail_at
 
 if TYPE_CHECKING:
     from kafka_broker import KafkaBroker
@@ -76,6 +80,60 @@ def _streamed_once(spark: SparkSession, broker: KafkaBroker, topic: str, where: 
     )
     assert query.await_termination(WITHIN_SECONDS)
     return sink.rows()
+
+
+@contextmanager
+def packed(spark: SparkSession) -> Iterator[None]:
+    """Let Spark read small files in one task."""
+    settings = ("spark.sql.files.minPartitionNum", "1"), ("spark.sql.files.openCostInBytes", "0")
+    for name, value in settings:
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, _ in settings:
+            spark.conf.unset(name)
+
+
+def test_sums_of_floats_that_end_in_other_bits_are_there_once_for_who_knows_ids(
+    spark: SparkSession, broker: KafkaBroker, tmp_path: Path
+) -> None:
+    topic, where = broker.make_topic("sums", 3), str(tmp_path / "in")
+    for part in range(3):
+        # Each window has rows in three files, that are in tasks of their own or all in one.
+        rows = spark.range(part * 600, part * 600 + 600, numPartitions=1).repartition(3)
+        timed = rows.selectExpr("id % 5 AS key", "timestamp_seconds(id) AS ts", "sqrt(id) AS x")
+        timed.write.mode("append").parquet(where)
+
+    def run(slots: int, **options: Any) -> None:
+        files = spark.readStream.schema("key bigint, ts timestamp, x double")
+        read = ps.Stream.read(
+            files.option("maxFilesPerTrigger", 3).parquet(where), time="ts", watermark="1 second"
+        )
+        sums = read.group_by("key").window(ps.tumbling("100 seconds")).aggregate(x=ps.sum("x"))
+        query = ps.run(
+            sums.to(ps.sinks.kafka(broker.servers, topic)),
+            checkpoint=tmp_path / "checkpoint",
+            available_now=True,
+            slots=ps.LocalSlots(max=slots),
+            **options,
+        )
+        assert query.await_termination(WITHIN_SECONDS)
+
+    with pytest.raises(ps.QueryError, match="broken off"):
+        run(3, on_step=fail_at("sinks", batch=1))
+    assert broker.records(topic)
+    with packed(spark):
+        run(1)
+    records = broker.records(topic)
+    tries = {dict(record.headers())["penstock-id"]: set[bytes]() for record in records}
+    for record in records:
+        tries[dict(record.headers())["penstock-id"]].add(record.value())
+    windows = [json.loads(min(values)) for values in tries.values()]
+    assert (
+        len(records) > len(windows) == len({(each["key"], str(each["window"])) for each in windows})
+    )
+    assert any(len(values) == 2 for values in tries.values()), "no sum ended in other bits"
 
 
 def test_records_of_others_are_all_kept(spark: SparkSession, broker: KafkaBroker) -> None:

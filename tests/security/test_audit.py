@@ -36,30 +36,76 @@ def test_all_that_penstock_runs_with_is_audited_and_nothing_else(audit: ModuleTy
     assert not {"penstock", "pytest", "ruff", "mkdocs", "bandit"} & set(found)
 
 
+def known(some: int, count: int) -> str:
+    unknown = count - some
+    return (
+        f"{some} of {count} packages were known to the vulnerability service, {unknown} were not."
+    )
+
+
 def test_a_vulnerability_fails(audit: ModuleType) -> None:
     code, lines = audit.judge(report(SOUND, SICK, UNKNOWN), "", 3)
     assert code == 1
-    assert lines == ["b 2: PYSEC-1, mended in 3", "NOT AUDITED, of 3 packages: c."]
+    assert lines == [known(2, 3), "b 2: PYSEC-1, mended in 3", "NOT AUDITED: c."]
 
 
 def test_one_that_was_accepted_does_not(audit: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(audit.ACCEPTED, "PYSEC-1", "never called")
     code, lines = audit.judge(report(SICK), "", 1)
     assert code == 0
-    assert lines[0] == "b 2: PYSEC-1, accepted: never called"
+    assert lines == [known(1, 1), "b 2: PYSEC-1, accepted: never called"]
+
+
+def test_where_nothing_is_known_it_says_so(audit: ModuleType) -> None:
+    said = [known(0, 1), "NOT AUDITED: nothing is known of any of them, so this says nothing."]
+    assert audit.judge(report(UNKNOWN), "", 1) == (0, said)
+
+
+REFUSED = "requests.exceptions.ProxyError: HTTPSConnectionPool(host='pypi.org', port=443): Max"
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("complaint", "why"),
     [
-        (report(UNKNOWN), "NOT AUDITED: the vulnerability service knows none of the 1 packages."),
-        ("", "NOT AUDITED: the vulnerability service can't be reached (no route)."),
+        (f"Traceback ...\n  File ...\n{REFUSED}\n", REFUSED),
+        (
+            "ERROR:pip_audit._cli:Could not connect to PyPI's vulnerability feed\n"
+            "ERROR:pip_audit._cli:Tip: your network may be blocking this service.\n",
+            "Could not connect to PyPI's vulnerability feed",
+        ),
+        ("no answer within 300 seconds", "no answer within 300 seconds"),
     ],
 )
-def test_where_nothing_could_be_asked_it_says_so(audit: ModuleType, told: str, said: str) -> None:
-    assert audit.judge(told, "x\nno route\n", 1) == (0, [said])
+def test_a_service_that_can_not_be_reached_fails_nothing(
+    audit: ModuleType, complaint: str, why: str
+) -> None:
+    said = f"NOT AUDITED: the vulnerability service can't be reached ({why})."
+    assert audit.judge("", complaint, 1) == (0, [said])
+
+
+@pytest.mark.parametrize(
+    ("told", "complaint", "why"),
+    [
+        ("", "/bin/python: No module named pip_audit\n", "No module named pip_audit"),
+        ("", "Traceback ...\nValueError: no such thing\n", "ValueError: no such thing"),
+        ("", "", "it said nothing"),
+        ("{}", "", "it said nothing"),
+        (report(SOUND), "", "asked for 2 packages and told of 1"),
+    ],
+)
+def test_an_audit_that_breaks_fails(audit: ModuleType, told: str, complaint: str, why: str) -> None:
+    code, (line,) = audit.judge(told, complaint, 2)
+    assert code == 1
+    assert line.startswith("FAILED")
+    assert why in line
+
+
+def test_without_pip_audit_it_fails(audit: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit.sys, "executable", "/usr/bin/false")
+    code, lines = audit.judge(*audit.ask({"a": "1"}), 1)
+    assert (code, lines) == (1, ["FAILED, nothing was audited: it said nothing"])
 
 
 def test_all_is_well(audit: ModuleType) -> None:
     said = "1 packages that Penstock runs with have no known vulnerability."
-    assert audit.judge(report(SOUND), "", 1) == (0, [said])
+    assert audit.judge(report(SOUND), "", 1) == (0, [known(1, 1), said])

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from penstock import sinks
 from penstock.errors import ConfigurationError, SinkError
+from penstock.sinks.jdbc_errors import _AWAY_IN_WORDS
 from penstock.sinks.jdbc_sink import JdbcSink
 from sinks.postgres_server import PASSWORD, PostgresServer, driver_jar, running_postgres
 
@@ -56,6 +57,34 @@ def test_columns_are_checked_without_a_database(columns: list[str], message: str
     with pytest.raises(SinkError, match=message):
         sinks.jdbc(URL, "t", ["id"], order_by="ts").check(columns)
     sinks.jdbc(URL, "t", ["id"], order_by="ts").check(["id", "ts"])
+
+
+def test_connections_are_given_up_in_time_unless_options_say_otherwise() -> None:
+    url = "jdbc:postgresql://db/shop"
+    wanted = {"tcpKeepAlive": "true", "connectTimeout": "10", "loginTimeout": "30"}
+    assert JdbcSink(url, "t", ["id"])._options.items() >= wanted.items()
+    own = {"loginTimeout": "5", "socketTimeout": "600"}
+    assert JdbcSink(url, "t", ["id"], options=own)._options.items() >= {**wanted, **own}.items()
+    assert "socketTimeout" not in JdbcSink(url, "t", ["id"])._options
+
+
+@pytest.mark.parametrize(
+    ("said", "is_away"),
+    [
+        ("FATAL: terminating connection due to administrator command", True),
+        ("FATAL: the database system is in recovery mode", True),
+        ("An I/O error occurred while sending to the backend.", True),
+        ("Connection to 127.0.0.1:5432 refused. Check that the hostname", True),
+        ('ERROR: invalid input syntax for type uuid: "x"', False),
+    ],
+)
+def test_an_error_of_a_task_that_is_only_text_is_told_by_its_words(
+    said: str, is_away: bool
+) -> None:
+    task = f"java.sql.BatchUpdateException: Batch entry 0 was aborted\n\tat a.B(C.java)\n{said}"
+    assert _AWAY_IN_WORDS.search(task) is None  # words of rows are none of the driver
+    cause = f"{task}\nCaused by: org.postgresql.util.PSQLException: {said}\n\tat d.E(F.java)"
+    assert (_AWAY_IN_WORDS.search(cause) is not None) is is_away
 
 
 def test_describe_hides_what_follows_the_question_mark() -> None:

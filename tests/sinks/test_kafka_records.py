@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import penstock as ps
 from penstock.errors import ConfigurationError, SinkError
@@ -52,6 +54,107 @@ def test_a_row_is_known_by_the_columns_that_are_named(spark: SparkSession) -> No
     again = ids(spark.createDataFrame([("c", 1), ("d", None)], SCHEMA), shape)
     assert {record[2] for record in first} == {record[2] for record in again}
     assert len({record[2] for record in first}) == 2
+
+
+def by_id(df: DataFrame, shape: RecordShape) -> dict[str, tuple[Any, ...]]:
+    """What the record of each id holds but its id; two records of one id are a mistake."""
+    found = {}
+    for *record, headers in shape.records(df, "q/7").collect():
+        *own, (name, identity) = headers
+        assert name == "penstock-id"
+        assert identity.decode() not in found
+        found[identity.decode()] = (*record, *(header.value for header in own))
+    return found
+
+
+def test_ids_are_those_of_the_version_before_where_nothing_is_floating(spark: SparkSession) -> None:
+    """A query that is stopped, upgraded and started again sends its last batch again."""
+    df = spark.createDataFrame([("a", 1), ("a", 1), (None, 2)], SCHEMA)
+    assert set(by_id(df, RecordShape(key="word"))) == {
+        "q/7/623f3fe8eb46e9592e9ed7670ef6b968-1",
+        "q/7/623f3fe8eb46e9592e9ed7670ef6b968-2",
+        "q/7/9afceb9598a739d1a753ed9e1a9a870d-1",
+    }
+
+
+SUMS = "struct<total double, at timestamp>"
+SUMMED = [
+    ("a", "2026-01-01 00:00:00", 0.1 + (0.2 + 0.3)),
+    ("a", "2026-01-01 00:00:00.000001", 5.0),
+    ("b", "2026-01-01 00:00:00", float("nan")),
+    ("c", "2026-01-01 00:00:00", None),
+    ("d", "2026-01-01 00:00:00", 0.0),
+]
+# As a second try may have added them up.
+AGAIN = [*SUMMED[1:-1], ("d", "2026-01-01 00:00:00", -0.0), (*SUMMED[0][:2], (0.1 + 0.2) + 0.3)]
+
+
+@pytest.mark.parametrize(
+    ("shape", "select"),
+    [
+        (RecordShape(), ["word", "at", "x"]),
+        (RecordShape(key="word"), ["word", "at", "float(x) AS x"]),
+        (RecordShape(key="x", value="word", headers=("x",)), ["word", "at", "x"]),
+        (RecordShape(key="word", value="x"), ["word", "at", "x"]),
+        (RecordShape(value="x"), ["word", "at", "x"]),
+        (RecordShape(value="s"), ["struct(word, at, x) AS s"]),
+        (RecordShape(value="s"), ["word", "struct(x, at, struct(x AS a, at AS A, x AS a) AS t) s"]),
+        (RecordShape(), ["word", "at", "array(x, 1D, x) AS xs", "CAST(NULL AS array<float>) AS n"]),
+        (RecordShape(), ["array(struct(word, x), NULL) AS xs", "struct(at) AS at"]),
+        (RecordShape(), ["word", "map(word, x) AS by_word", "map(at, map(word, array(x))) AS m"]),
+        (RecordShape(), ["word", "at", "map_from_arrays(array(coalesce(x, 3D)), array(word)) m"]),
+    ],
+)
+def test_other_last_bits_of_a_sum_are_no_other_row(
+    spark: SparkSession, shape: RecordShape, select: list[str]
+) -> None:
+    schema = "word string, at string, x double"
+    first, again = (
+        spark.createDataFrame(rows, schema)
+        .withColumn("at", F.col("at").cast("timestamp"))
+        .selectExpr(*select)
+        for rows in (SUMMED, AGAIN)
+    )
+    one, other = by_id(first.coalesce(1), shape), by_id(again.repartition(4), shape)
+    assert set(one) == set(other)
+    assert len(one) == len(SUMMED)
+    # What is under an id is what was there: but for the last bits nothing went elsewhere.
+    assert {each: known(held) for each, held in one.items()} == {
+        each: known(held) for each, held in other.items()
+    }
+
+
+def known(held: tuple[Any, ...]) -> str:
+    return re.sub(r"-?\d+\.\d+(E-?\d+)?", lambda found: f"{abs(float(found[0])):.6f}", repr(held))
+
+
+def test_rows_that_differ_in_a_float_alone_are_rows_of_their_own(spark: SparkSession) -> None:
+    numbers = [1.5, 1.5, -0.0, 0.0, float("nan"), None, float("-inf"), 9.75, 10.25]
+    df = spark.createDataFrame([("a", x) for x in numbers], "word string, x double")
+    shape = RecordShape(key="word", value="x")
+    first = by_id(df.coalesce(1), shape)
+    assert first == by_id(df.repartition(3), shape)
+    order = [None, b"-Infinity", b"-0.0", b"0.0", b"1.5", b"1.5", b"9.75", b"10.25", b"NaN"]
+    numbered = {int(identity.rpartition("-")[2]): held[1] for identity, held in first.items()}
+    assert numbered == dict(enumerate(order, 1))
+    assert len({identity.rpartition("-")[0] for identity in first}) == 1
+
+
+def test_rows_of_nothing_but_floats_are_known_by_them(spark: SparkSession) -> None:
+    """Numbered by their order they would all have to be in one task."""
+    df = spark.createDataFrame(
+        [(1.5, (2.5,)), (1.5, (2.5,)), (3.5, None)], "x double, y struct<z: double>"
+    )
+    (few, many) = (by_id(df.repartition(tasks), RecordShape(value="x")) for tasks in (1, 3))
+    assert few == many
+    assert sorted(held[1] for held in few.values()) == [b"1.5", b"1.5", b"3.5"]
+    assert len({identity.rpartition("-")[0] for identity in few}) == 2
+
+
+def test_numbering_takes_one_shuffle(spark: SparkSession) -> None:
+    df = spark.createDataFrame([("a", 1.5)], "word string, x double")
+    plan = RecordShape().records(df, "q/7")._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
+    assert (plan.count("Exchange"), plan.count("Window")) == (1, 1)
 
 
 def test_columns_with_dots_are_columns(spark: SparkSession) -> None:

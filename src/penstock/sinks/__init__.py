@@ -133,7 +133,8 @@ def kafka(
     ``key``, ``value`` and ``headers`` are columns: binary ones go as they are, structs, arrays and
     maps as JSON, others as text. Without ``value`` it is the whole row as JSON. The id is in the
     header ``penstock-id``; it is made of all that the record holds, or of the columns
-    ``unique_by``, which must then be different in every row of a batch and save a shuffle.
+    ``unique_by``, which must then be different in every row of a batch and save a shuffle. Floats
+    are no part of it, since sums of them may end in other bits when a batch is sent again.
     ``options`` are those of a Kafka producer, as ``kafka.`` and their name.
 
     >>> secret = {"kafka.sasl.jaas.config": "... password='x';"}

@@ -63,6 +63,12 @@ def lost_in_a_task(spark: SparkSession, error: Py4JJavaError, told: Told) -> Sin
     """Return that the connection of a task was lost, where that is why a Spark job failed."""
     text = str(error.java_exception.getMessage())
     found = _AWAY_IN_WORDS.search(text)
+    if "UnknownReason" in text and not _can_read_errors(spark, told.driver):
+        return SinkUnavailable(
+            f"{told.sink} was lost while rows were written, or refused them. Which of the two "
+            f"Spark can't tell, since its driver was added by ADD JAR. Add it where the session "
+            f"is made: SparkSession.builder.config('spark.jars.packages', '{DRIVER_COORDINATE}')"
+        )
     if found is None and not is_away(_sql_state(spark, error)):
         return None
     words = found.group(0).partition(": ")[2] if found else first_line(text)
@@ -93,6 +99,20 @@ def _explained(state: str | None, message: str, told: Told) -> str:
             f"greatest value wins: order_by='...', or aggregate the rows by the key first"
         )
     return f"{told.sink} failed: {message}"
+
+
+def _can_read_errors(spark: SparkSession, driver: str) -> bool:
+    """Whether the application has the driver, not the session alone, which ADD JAR gives it.
+
+    Errors of tasks are read with the application's classes; of others there is not even a text.
+    """
+    jvm: Any = spark._jvm
+    loader = spark._jsparkSession.sharedState().jarClassLoader().getParent()
+    try:
+        jvm.java.lang.Class.forName(driver, False, loader)
+    except Py4JJavaError:
+        return False
+    return True
 
 
 def _sql_state(spark: SparkSession, error: Py4JJavaError) -> str | None:

@@ -34,6 +34,12 @@ _DEFAULT_OPTIONS = {
     "reWriteBatchedInserts": "true",
     # Strings take the type of their column, so text goes into uuid, jsonb and enum columns.
     "stringtype": "unspecified",
+    # A host that is gone without a word is noticed by the kernel, and a server that takes a
+    # connection and never answers is given up.
+    "tcpKeepAlive": "true",
+    "connectTimeout": "10",
+    "loginTimeout": "30",
+    # No socketTimeout: it would also end a merge that takes long, which then goes on in the server.
 }
 
 
