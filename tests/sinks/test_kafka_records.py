@@ -56,6 +56,14 @@ def test_a_row_is_known_by_the_columns_that_are_named(spark: SparkSession) -> No
     assert len({record[2] for record in first}) == 2
 
 
+@pytest.mark.parametrize("kind", ["timestamp", "timestamp_ntz"])
+def test_a_row_is_known_by_a_time_to_the_microsecond(spark: SparkSession, kind: str) -> None:
+    near = [f"2026-01-01 00:00:00.00000{n}" for n in (1, 2)]
+    df = spark.createDataFrame([(each,) for each in near], "at string")
+    shape = RecordShape(unique_by=("at",))
+    assert len(by_id(df.select(F.col("at").cast(kind)), shape)) == 2
+
+
 def by_id(df: DataFrame, shape: RecordShape) -> dict[str, tuple[Any, ...]]:
     """What the record of each id holds but its id; two records of one id are a mistake."""
     found = {}

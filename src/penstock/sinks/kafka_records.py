@@ -45,7 +45,7 @@ class RecordShape:
         parts = [*self._parts(df)]
         if self.unique_by:
             columns = F.struct(*(F.col(_quoted(name)) for name in self.unique_by))
-            row = F.substring(F.sha2(F.to_json(columns), 256), 1, _DIGITS)
+            row = F.substring(F.sha2(F.to_json(columns, _EXACT), 256), 1, _DIGITS)
             return self._assembled(df.select(*parts, row.alias("row")), prefix)
         if self._is_known_by_the_rest(df):
             return self._assembled(self._numbered_by_floats(df), prefix)
