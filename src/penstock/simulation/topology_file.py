@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from penstock.errors import ConfigurationError, PenstockError
-from penstock.python_file import load_python_file, user_error
+from penstock.python_file import MEANT_TO_END, load_python_file, user_error
 from penstock.simulation.topology import SimulatedTopology
 from penstock.simulation.topology_text import topology_of_text
 from penstock.sources.text_file import text_of, why_unread
@@ -67,8 +67,8 @@ def _of_yaml(path: Path) -> SimulatedTopology:
         text = text_of(path, MOST_BYTES)
     except (OSError, ValueError) as error:
         raise ConfigurationError(
-            f"the topology {path} cannot be read: {why_unread(error)}; give the path of a YAML file, or one "
-            f"of {', '.join(shipped_topologies())}"
+            f"the topology {path} cannot be read: {why_unread(error)}; give the path of a "
+            f"YAML file, or one of {', '.join(shipped_topologies())}"
         ) from error
     return topology_of_text(text, str(path), path.stem)
 
@@ -84,9 +84,9 @@ def _of_module(path: Path, name: str) -> SimulatedTopology:
     if callable(found):
         try:
             found = found()
-        except PenstockError:
+        except (PenstockError, *MEANT_TO_END):
             raise
-        except Exception as error:
+        except BaseException as error:
             raise user_error(error, path.absolute()) from error
     if not isinstance(found, SimulatedTopology):
         raise ConfigurationError(
