@@ -49,6 +49,9 @@ def examined(monkeypatch: pytest.MonkeyPatch, *findings: Finding) -> None:
     monkeypatch.setattr(doctor, "examine", lambda start_spark: findings)
 
 
+MUTE = "class Mute(Exception):\n    def __str__(self):\n        raise ValueError('no')\n"
+
+
 def job_file(directory: Path, text: str) -> str:
     path = directory / "job.py"
     path.write_text(text)
@@ -185,11 +188,31 @@ class TestRefusals:
             ("x = 1\ny = nonsense\n", "line 2: NameError: name 'nonsense' is not defined"),
             ("x = 1\n\ndef build(:\n", "line 3: SyntaxError: invalid syntax"),
             ("import nosuchmodule\n", "line 1: ModuleNotFoundError"),
+            (MUTE + "raise Mute\n", "line 4: Mute: (a Mute that cannot be written as text)"),
+            ("class Odd(BaseException): ...\nraise Odd('so')\n", "line 2: Odd: so"),
         ],
     )
     def test_file_that_does_not_load(self, tmp_path: Path, text: str, told: str) -> None:
         file = job_file(tmp_path, text)
-        assert told in refusal(penstock_command("explain", file))
+        for command in ("explain", "run"):
+            assert told in refusal(penstock_command(command, file))
+
+    @pytest.mark.parametrize(
+        ("text", "told"),
+        [
+            (MUTE + "def build(): raise Mute\n", "line 4: Mute: (a Mute that cannot be"),
+            ("class Odd(BaseException): ...\ndef build(): raise Odd('so')\n", "line 2: Odd: so"),
+        ],
+    )
+    def test_function_that_raises_anything(self, tmp_path: Path, text: str, told: str) -> None:
+        job = JobFile.parse(job_file(tmp_path, text)).load()
+        with pytest.raises(ConfigurationError) as error:
+            job.build(None)  # type: ignore[arg-type]
+        assert told in str(error.value)
+
+    def test_file_that_ends_the_program_ends_it(self, tmp_path: Path) -> None:
+        file = job_file(tmp_path, "raise SystemExit(7)\n")
+        assert penstock_command("explain", file).exit_code == 7
 
     def test_a_bug_is_told_in_a_sentence_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def examine(start_spark: bool) -> tuple[Finding, ...]:

@@ -58,6 +58,18 @@ def test_moments_are_drawn_as_such() -> None:
     assert skyline._drawn((0.0, 1.5), is_time=False) == [0.0, 1.5]
 
 
+@pytest.mark.parametrize("far", [1e16, -1e16, 2.0**62, 1.7e308, -1.7e308, 253_402_300_799.0])
+@pytest.mark.parametrize("is_time", [True, False])
+def test_what_no_axis_can_show_is_left_out(tmp_path: Path, far: float, is_time: bool) -> None:
+    odd = replace(
+        NEW, window_start_seconds=far, x=(0.0, far, 60.0), y=(1.0, far), x_is_time=is_time
+    )
+    png = tmp_path / "out.png"
+    result = run(journal(tmp_path / "journal", odd), "--png", png)
+    assert result.exit_code == 0, result.output
+    assert png.read_bytes().startswith(b"\x89PNG")
+
+
 def test_json_has_the_points_and_draws_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,5 +126,22 @@ def first_line(error: object) -> str:
     >>> first_line("\n[NO_SUCH_TABLE] there is no table t\n== plan ==")
     '[NO_SUCH_TABLE] there is no table t'
     """
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in text_of(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
+
+
+def text_of(value: object) -> str:
+    r"""Return ``str(value)`` as text that can be written, even where ``str`` itself fails.
+
+    >>> text_of(ValueError("half a pair: \ud83d"))
+    'half a pair: ?'
+    """
+    try:
+        return sound(str(value))
+    except Exception:
+        return f"(a {type(value).__name__} that cannot be written as text)"
+
+
+def sound(text: str) -> str:
+    """A lone surrogate is a fine character for Python, but no encoding has one."""
+    return text.encode(errors="replace").decode()

@@ -10,6 +10,9 @@ from types import ModuleType
 
 from penstock.errors import ConfigurationError, first_line
 
+MEANT_TO_END = (KeyboardInterrupt, SystemExit)
+"""What ends a program on purpose; all else that a user's code raises is told as a mistake in it."""
+
 
 def load_python_file(path: Path) -> ModuleType:
     """Run the file at an absolute path; a mistake in it is told with its line."""
@@ -25,12 +28,14 @@ def load_python_file(path: Path) -> ModuleType:
     sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except MEANT_TO_END:
+        raise
+    except BaseException as error:
         raise user_error(error, path) from error
     return module
 
 
-def user_error(error: Exception, file: Path) -> ConfigurationError:
+def user_error(error: BaseException, file: Path) -> ConfigurationError:
     """Tell what a user's file raised, and where."""
     message = first_line(error.msg if isinstance(error, SyntaxError) else error)
     return ConfigurationError(f"{place_of(error, file)}: {type(error).__name__}: {message}")

@@ -24,26 +24,46 @@ _MASK = re.compile(r"[.*\s]*")
 # No letter may follow: how many tokens there were, or who tokenizes, is no secret.
 _NAME = (
     r"(?:passw(?:or)?d|passphrase|(?<![A-Za-z])(?:pwd|pass)|secret|token|credentials?"
-    r"|jaas[._-]?config"
+    r"|(?-i:(?<=[a-z0-9])(?:Pass|Pwd))|jaas[._-]?config"
     r"|(?:secret|access|api|private|account|encryption)[._-]?key(?:[._-]?id)?)(?![A-Za-z])"
 )
 _NAMES_A_SECRET = re.compile(_NAME, re.IGNORECASE)
 # dbPass and db.pwd do, and PWD is where a program works.
 _ENDS_AS_ONE = re.compile(r"(?:pass|Pass|PASS|pwd|Pwd)\Z")
 _IS_A_PLACE = re.compile(r"(?:\A|\W)PWD\Z")
-# A value that is dots or stars stands for one: "write password=..." must stay as it is.
+# A text in quotation marks as JSON, SQL and Python write it, and as JSON within JSON does; without
+# its end it goes on to that of the line. Repeats keep what they took (*+, ++): a text of somebody
+# else's must not keep us busy with trying it in ever more ways.
+_QUOTED = (
+    r"[A-Za-z]{0,2}+(?:"
+    r"\"(?:[^\"\\]|\\[\s\S]|\"\")*+\""
+    r"|'(?:[^'\\]|\\[\s\S]|'')*+'"
+    r"|\\(?P<mark>[\"'])(?:\\{4}|\\{3}[\"']|\\{1,2}[^\"'\\]|(?!(?P=mark))[^\\])*+\\(?P=mark)"
+    r"|\\?[\"'][^\n]*+)"
+)
+_MORE_QUOTED = re.sub("mark", "next_mark", _QUOTED)
 _NAMED = re.compile(
-    rf"(?P<name>(?:{_NAME})\\?[\"']?\s*(?:=>?|:)\s*)"
-    r"(?!\.\.\.|\*\*\*)"
+    # password = 'x', and password#3 in a plan of Spark's; or password IN ('x', 'y')
+    rf"(?P<name>{_NAME}(?:[_.-]?\d{{1,4}})?+(?:\#\d{{1,9}})?+\\?[\"'`]?(?:"
+    r"\s*+(?><=>|<>|!=+|={1,3}>?|:=?)\s*+"
+    r"|(?P<listed>\s++(?:not\s++)?+(?:[ir]?like|regexp|between|in\s*+\()\s*+"
+    r"(?=[A-Za-z]{0,2}\\?[\"'])|\s++(?:(?-i:NOT)\s++)?+(?-i:IN)\s*+\()))"
+    # A value that is dots or stars stands for one: "write password=..." must stay as it is.
+    r"(?!(?:\.{3,}+|\*{3,}+)(?:[\s\"'\\,;:&.(){}\[\]<>]|\Z))"
+    rf"(?P<value>(?(listed)(?:{_QUOTED}(?:\s*+(?:,|and\b)\s*+{_MORE_QUOTED})*+|[^()\n]++)"
+    rf"|(?:{_QUOTED.replace('mark', 'own_mark')}"
     # A password may have commas and brackets; those at its end are the sentence's.
-    r"(?P<value>\\?\"[^\"]*\"|'[^']*'"
-    r"|[^\s\"';&<>]*[^\s\"';&<>,(){}\[\]]|[^\s\"';&<>,(){}\[\]])",
+    r"|[^\s\"';&<>]*[^\s\"';&<>,(){}\[\]]|[^\s\"';&<>,(){}\[\]])))",
     re.IGNORECASE,
 )
+_PREFIX = re.compile(r"\A[A-Za-z]{0,2}(?=\\?[\"'])")
+_ESCAPED = re.compile(r"\\(.)|(['\"])\2", re.DOTALL)
 _MAY_END = re.compile(r"[,(){}\[\]]")
 _SHAPES = (
     # scheme://user:password@host
-    (re.compile(r"(?<=://)[^/\s:@\"']*:[^/\s\"']+@"), f"{HIDDEN}@"),
+    (re.compile(r"(?<=://)[^/\s:@\"']*+:[^/\s\"']+@"), f"{HIDDEN}@"),
+    # https://token@host; elsewhere that is a user, or a container: abfss://data@account
+    (re.compile(r"\b(https?://)[^/\s:@\"'?#]++@", re.IGNORECASE), rf"\1{HIDDEN}@"),
     (re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE), rf"\1 {HIDDEN}"),
     (
         re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*-----|\Z)", re.DOTALL),
@@ -184,8 +204,10 @@ def _in_address(value: str) -> list[str]:
 
 def _named_in(text: str) -> list[str]:
     """Return what a text calls a secret: as a whole, and up to where it may end as well."""
-    whole = [found["value"].strip("\"'\\") for found in _NAMED.finditer(text)]
-    return [*whole, *(_MAY_END.split(each, maxsplit=1)[0] for each in whole)]
+    values = (_PREFIX.sub("", found["value"]) for found in _NAMED.finditer(text))
+    whole = [value.strip("\"'\\") for value in values]
+    plain = [_ESCAPED.sub(r"\1\2", value) for value in whole]
+    return [*whole, *plain, *(_MAY_END.split(each, maxsplit=1)[0] for each in whole)]
 
 
 def _as_text(value: object) -> str:

@@ -246,3 +246,23 @@ def test_no_thread_is_left_behind() -> None:
     loop = loop_of(Static(2), [])
     loop.close()
     assert not [t for t in threading.enumerate() if t.name == "penstock-policy" and t.is_alive()]
+
+
+def test_an_error_that_can_not_be_written_is_journaled_like_any_other() -> None:
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no words")
+
+    class Fails(Counting):
+        def decide(self, observation: Observation) -> Decision:
+            if observation.batch_id >= 0:
+                raise MuteError
+            return super().decide(observation)
+
+    events: list[KnownEvent] = []
+    loop = loop_of(Fails(), events)
+    loop.observe(seen(0))
+    loop.close()
+    (fault,) = (each for each in events if isinstance(each, FaultSeen))
+    assert fault.what == "policy failed"
+    assert fault.detail == "MuteError: (a MuteError that cannot be written as text)"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import typer
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 from fuzz.calling import QUICK_PHASES, within
-from penstock.cli import app
+from penstock.cli import app, run_job
+from penstock.errors import ConfigurationError
 from replay.loads import as_lines, burst
 
 ROOT: Any = typer.main.get_command(app)
@@ -41,6 +43,7 @@ BAD_TEXTS = (
     "loop",
     "no-such-file",
     "job.py",
+    "small.py",
     "a=b",
     "=",
     "policy.margin=",
@@ -53,25 +56,44 @@ BAD_TEXTS = (
     "--json",
 )
 # What every command is first given, so that a mistake elsewhere is met. Those that would start
-# Spark or serve for ever are given something that is refused before that, whatever else is said.
+# Spark or serve for ever are given something that is refused before that, whatever else is said;
+# run and explain have a job that could run, and meet NO_SPARK where Spark would start.
 USUAL = {
     "agree": ["journal"],
     "bench": ["--keys", "0"],
     "dashboard": ["file"],  # which will be no journal, however long it waits
     "demo": ["--out", "folder"],
     "doctor": ["--only", "python"],
-    "explain": ["no-job.py"],
+    "explain": ["small.py"],
     "init": ["project"],
     "inspect": ["no-checkpoint"],
     "metrics": ["no-journal"],
     "replay": ["progress.jsonl"],
     "report": ["journal"],
     "reproduce": ["dabs", "--out", "file"],
-    "run": ["no-job.py"],
+    "run": ["small.py"],
     "simulate": ["rates.csv", "--topology", "tweets", "--workers", "1", "--policy", "static:2"],
     "skyline": ["journal"],
     "version": [],
 }
+SMALL_JOB = """
+import penstock as ps
+
+def build(spark):
+    rows = spark.readStream.schema("n long").json("in")
+    return ps.Stream.read(rows).filter("n > 1").to(ps.sinks.parquet("out"), name="kept")
+"""
+NO_SPARK = "all that is checked before Spark starts is right"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_spark() -> Iterator[None]:
+    def refused(*_: object, **__: object) -> NoReturn:
+        raise ConfigurationError(NO_SPARK)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_job, "quiet_spark", refused)
+        yield
 
 
 def options_of(command: str) -> list[str]:
@@ -99,6 +121,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "folder" / "mine.txt").write_text("mine\n")
     (place / "loop").symlink_to("loop")
     (place / "job.py").write_text("raise ValueError('at once')\n")
+    (place / "small.py").write_text(SMALL_JOB)
     return place
 
 
@@ -187,3 +210,35 @@ def test_every_option_is_told_what_is_wrong(folder: Path, command: str) -> None:
                 said = [*USUAL[command], *([option, text] if option else [text]), "--json"]
                 judged(invoked(command, said), said)
     nothing_is_broken(folder)
+
+
+@pytest.mark.parametrize("command", ["run", "explain"])
+def test_a_job_gets_as_far_as_to_spark(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.chdir(folder)
+    assert NO_SPARK in invoked(command, USUAL[command]).stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("--policy", "no-such"),
+        ("--policy", "auto-scale-plus:margin="),
+        ("--slots", "many"),
+        ("--slots", "8..2"),
+        ("--min-slots", "2"),
+        ("--trigger", "soon"),
+        ("--placement", "anywhere"),
+        ("--conf", "fast"),
+    ],
+)
+def test_what_a_run_checks_before_spark_is_met(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, option: str, text: str
+) -> None:
+    monkeypatch.chdir(folder)
+    result = invoked("run", [*USUAL["run"], option, text])
+    judged(result, [option, text])
+    assert result.exit_code == 2
+    assert NO_SPARK not in result.stderr
+    assert "small.py" not in result.stderr

@@ -124,6 +124,19 @@ def test_every_number_and_text_may_be_odd(tmp_path: Path, odd: Any) -> None:
     readers(written(tmp_path, as_lines(events)))
 
 
+@pytest.mark.parametrize("far", [1e16, -1e16, 2.0**62, 1e300, 5e-324])
+def test_a_page_is_short_whatever_time_a_batch_ended(tmp_path: Path, far: float) -> None:
+    batches = [line for line in LINES if line["kind"] == "BatchFinished"]
+    odd = batches[-1] | {"observation": batches[-1]["observation"] | {"at_seconds": far}}
+    journal = written(tmp_path, as_lines([*LINES, *batches, odd]))
+    page = tmp_path / "page.html"
+    with within():
+        result = CliRunner().invoke(app, ["report", str(journal), "--html", str(page)])
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert page.stat().st_size < 1_000_000
+    readers(journal)
+
+
 def test_keys_that_come_twice_and_values_that_are_deep(tmp_path: Path) -> None:
     twice = "".join(f"{twice_each_key(line)}\n" for line in LINES).encode()
     deep = as_lines([{**line, "observation": nested(1, 900)} for line in LINES])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from fuzz.calling import QUICK_PHASES, within
 from fuzz.mutations import damaged, mutated
 from penstock.errors import PenstockError
 from penstock.simulation.micro_batch import MicroBatch
+from penstock.simulation.replicas.engine import ReplicaEngine
 from penstock.simulation.simulating import simulate
 from penstock.simulation.topology_file import read_topology, shipped_topologies
-from penstock.sources import read_trace
+from penstock.sources import read_trace, trace_reading
 
 SHIPPED = Path(__file__).parents[2] / "src" / "penstock" / "simulation" / "topologies"
 TEXTS = {name: (SHIPPED / f"{name}.yaml").read_text() for name in shipped_topologies()}
@@ -119,3 +121,60 @@ def test_what_is_no_file_in_the_place_of_a_trace(tmp_path: Path, name: str) -> N
         (tmp_path / folder.replace("csv", "yaml")).symlink_to(folder)
     with pytest.raises(PenstockError, match="cannot be read"):
         read_topology(tmp_path / "loop.yaml")
+
+
+def test_pipes_and_devices_in_the_place_of_a_file_end(tmp_path: Path) -> None:
+    for name in ("pipe.csv", "pipe.yaml"):
+        os.mkfifo(tmp_path / name)
+    (tmp_path / "zero.yaml").symlink_to("/dev/zero")
+    with within():
+        with pytest.raises(PenstockError, match="is empty"):
+            read_trace(tmp_path / "pipe.csv")
+        with pytest.raises(PenstockError, match="is empty"):
+            read_topology(tmp_path / "pipe.yaml")
+        with pytest.raises(PenstockError, match="cannot be read: it is no file"):
+            read_trace("/dev/zero")
+        with pytest.raises(PenstockError, match="cannot be read: it is no file"):
+            read_topology(tmp_path / "zero.yaml")
+
+
+def test_a_pipe_that_somebody_writes_to_is_a_trace(tmp_path: Path) -> None:
+    reads, writes = os.pipe()
+    with os.fdopen(writes, "wb") as pipe:
+        pipe.write(TRACE.encode())
+    try:
+        assert read_trace(f"/dev/fd/{reads}").counts == (10, 20, 30, 15)
+    finally:
+        os.close(reads)
+
+
+def test_a_trace_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_reading, "MOST_BYTES", len(TRACE))
+    (tmp_path / "mine.csv").write_text(TRACE)
+    assert read_trace(tmp_path / "mine.csv").rows == 75
+    (tmp_path / "mine.csv").write_text(TRACE + "\n")
+    with pytest.raises(PenstockError, match=f"it is longer than {len(TRACE)} bytes"):
+        read_trace(tmp_path / "mine.csv")
+
+
+@pytest.mark.parametrize(
+    "cluster", [MicroBatch(), ReplicaEngine(most_replicas=2)], ids=["batches", "replicas"]
+)
+def test_a_run_that_no_machine_holds_is_refused(tmp_path: Path, cluster: Any) -> None:
+    path = tmp_path / "mine.yaml"
+
+    def run(trace: Any, operator: str) -> None:
+        path.write_text(f"sources: {{a: }}\noperators: {{b: {{inputs: a, {operator}}}}}")
+        with within():
+            simulate(trace, read_topology(path), ["static:1"], cluster=cluster)
+
+    with pytest.raises(PenstockError, match=r"the load lasts 23,148 days, and 400 at most"):
+        run([(0, 10), (1e9, 10)], "seconds: 0.1")
+    if isinstance(cluster, MicroBatch):
+        with pytest.raises(PenstockError, match=r"it would take [\d,]+ days, and 400 at most"):
+            run([5.0] * 3, "seconds: 1e12")
+    else:
+        with pytest.raises(PenstockError, match=r"'b' has 1,000,000,000 rows, and 200,000,000 at"):
+            run([500.0] * 2, "seconds: 1e-9, selectivity: 1e6")
+        with pytest.raises(PenstockError, match=r"has 1,000,000,000,000 rows, and 200,000,000 at"):
+            run([1e12], "seconds: 1e-9")

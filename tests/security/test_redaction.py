@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import re
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -45,6 +48,28 @@ def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
         ("(password=s3(cr)3t, user=me)", "(password=***, user=me)"),
         ("password=s3,cr3t user=me", "password=*** user=me"),
         ("db.pwd=s3cr3t pass: s3cr3t", "db.pwd=*** pass: ***"),
+        ("filter password == 's3cr3t' AND n > 1", "filter password == *** AND n > 1"),
+        ("token != 's3cr3t'", "token != ***"),
+        ("password <=> 's3cr3t' or n = 'x'", "password <=> *** or n = 'x'"),
+        ("`api_key`<>'s3cr3t'", "`api_key`<>***"),
+        ("password IN ('s3cr3t', 's3cr3t') AND n IN (1)", "password IN (***) AND n IN (1)"),
+        ("password not in ('s3cr3t')", "password not in (***)"),
+        ("token LIKE 's3cr3t%' AND n LIKE 'x'", "token LIKE *** AND n LIKE 'x'"),
+        ("pwd between 's3cr3t' and 's3cr3t'", "pwd between ***"),
+        ("Filter (password#12 = s3cr3t)", "Filter (password#12 = ***)"),
+        ("Filter password#12 IN (s3cr3t,s3cr3t)", "Filter password#12 IN (***)"),
+        ('{"password": "a\\"s3cr3t", "n": 1}', '{"password": ***, "n": 1}'),
+        (r'{\"password\": \"a\\\"s3cr3t\", \"n\": 1}', r'{\"password\": ***, \"n\": 1}'),
+        ("password='a''s3cr3t', n='x'", "password=***, n='x'"),
+        ('password="a""s3cr3t", n="x"', 'password=***, n="x"'),
+        ("{'password': 'it\\'s3cr3t', 'n': 1}", "{'password': ***, 'n': 1}"),
+        ("Row(password=b's3cr3t', n=b'x')", "Row(password=***, n=b'x')"),
+        ("password='cut off s3cr3t\nn=1", "password=***\nn=1"),
+        ("password: '' and n", "password: *** and n"),
+        ("https://s3cr3t@github.com/a", "https://***@github.com/a"),
+        ("dbPass=s3cr3t oldPwd: s3cr3t", "dbPass=*** oldPwd: ***"),
+        ("password_2=s3cr3t password10: s3cr3t", "password_2=*** password10: ***"),
+        ("password=...s3cr3t token=***s3cr3t", "password=*** token=***"),
         ("-----BEGIN RSA PRIVATE KEY-----\ns3cr3t\n-----END RSA PRIVATE KEY-----", "***"),
     ],
 )  # fmt: skip
@@ -63,10 +88,54 @@ def test_what_a_text_calls_a_secret_is_hidden(text: str, shown: str) -> None:
         "bypass=1 in passes: 3",
         "operator 'secret_santa' failed on the row",
         "basic statistics of 10,000,000 rows",
+        "abfss://data@account.dfs.core.windows.net/in and https://example.com/?to=me@example",
+        "the token in (brackets) is like 'others', a secret between you and me",
+        "firstPassage=1, Passing: 2, password == ***, token IN (***)",
+        "unexpected token 'FROM' at 12",
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
     assert redacted(text) == text or text.startswith("basic")
+
+
+@pytest.mark.parametrize(
+    ("part", "hidden"),
+    [
+        ("password='x' ", 1.0),
+        (r"password=\'x ", 0.5),  # each ends where the next begins
+        (r'password="\" ', 0.5),
+        ("password='\n", 0.5),
+        ("password=((((", 0.0),
+        ("password IN ('x', 'y', ", 1.0),
+        ("token     ", 0.0),
+        ("password=...", 0.0),
+        ("://a:b", 0.0),
+        ("https://a", 0.0),
+    ],
+)
+def test_a_long_text_of_somebody_elses_is_gone_through_once(part: str, hidden: float) -> None:
+    times = 20_000  # with a look back for each look forward it would take hours
+    told = redacted(part * times)
+    assert abs(told.count("***") - hidden * times) <= 1
+    assert len(told) <= len(part) * times
+
+
+def test_no_repeat_is_within_another_that_gives_back() -> None:
+    for pattern in (secrets._NAMED, secrets._SUSPECT, *(shape for shape, _ in secrets._SHAPES)):
+        assert list(giving_back(re._parser.parse(pattern.pattern, pattern.flags))) == []
+
+
+def giving_back(parsed: Any, inside: bool = False) -> Iterator[str]:
+    """Find unbounded repeats in unbounded repeats, both of which may be tried in several ways."""
+    for kind, rest in parsed:
+        repeats = kind in (re._constants.MAX_REPEAT, re._constants.MIN_REPEAT)
+        unbounded = repeats and rest[1] is re._constants.MAXREPEAT
+        if unbounded and inside:
+            yield str(rest)
+        for each in rest if isinstance(rest, tuple | list) else (rest,):
+            for inner in each if isinstance(each, list) else (each,):
+                if isinstance(inner, re._parser.SubPattern):
+                    yield from giving_back(inner, inside or unbounded)
 
 
 @given(st.text(st.characters(exclude_characters=".* <>"), min_size=4))
@@ -99,6 +168,11 @@ def test_names_of_options_that_end_as_one() -> None:
 def test_a_value_in_a_list_of_settings_is_known_by_itself_too() -> None:
     keep_secrets_of({"extra": "password=hidden,one,user=me", "address": "redis://:hidden-two@h"})
     assert "hidden" not in redacted("password=hidden,one,user=me | hidden | hidden-two")
+
+
+def test_a_value_is_known_without_the_marks_it_was_escaped_with() -> None:
+    keep_secrets_of({"extra": r'password="hid\"den one";', "conninfo": "password='hid''den two'"})
+    assert redacted("hid\"den one | hid'den two") == "*** | ***"
 
 
 def test_what_is_no_text_is_hidden_as_it_is_written() -> None:

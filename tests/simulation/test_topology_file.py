@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from penstock.errors import ConfigurationError
 from penstock.simulation.laws import ByKey, Constant, Exponential, LogNormal, Uniform
-from penstock.simulation.topology_file import read_topology, shipped_topologies
-from penstock.simulation.topology_text import topology_of_text
+from penstock.simulation.topology_file import MOST_BYTES, read_topology, shipped_topologies
+from penstock.simulation.topology_text import MOST_OPERATORS, topology_of_text
 from penstock.simulation.workloads.named import workload_named
 from penstock.sources.keys import UniformKeys, ZipfKeys
 
@@ -93,6 +93,14 @@ def test_sources_share_the_load_evenly_and_the_file_gives_the_name(written) -> N
         ("name: shop", "name: [shop", r"line \d+: "),
         ("name: shop", "name: 2020-99-99", r"this is no YAML text \(month must be in"),
         ("name: shop", "name: " + "[" * 1000, r"this is no YAML text \(maximum recursion"),
+        ("name: shop", "name: &a [*a]", r"line 2: '\*a' stands for something else; write it out"),
+        ("selectivity: 2", "<<: {selectivity: 2}", r"line 8: '<<' takes in another mapping"),
+        ("selectivity: 2", "selectivity: 1.0e+12", r"'parse'.*e.*; write .* from 0 to 1,000,000"),
+        ("seconds: 1e-3", "seconds: 1" + ":59" * 30_000, r"line 8: a number of 90,001 digits"),
+        ("seconds: 1e-3", "seconds: 1" + ":59" * 999 + ".5", r"line 8: a number of 3,000 digits"),
+        ("seconds: 1e-3", "seconds: " + "1" * 9_999, r"line 8: a number of 9,999 digits"),
+        ("seconds: 1e-3", 'seconds: !!int ""', r"this is no YAML text"),
+        ("values: 32", "values: 1e30", r"operator 'judge': .*ByKey: \d+ values .* can't be"),
         ("name: shop", "name: !!python/object/apply:os.getcwd []", r"line 2: "),
     ],
 )
@@ -102,6 +110,25 @@ def test_a_mistake_is_told_with_its_file_and_operator(written, old, new, complai
     with pytest.raises(ConfigurationError, match=complaint) as told:
         read_topology(file)
     assert str(told.value).startswith(file)
+
+
+def test_a_text_that_doubles_with_each_line_is_refused_at_its_first_alias(written) -> None:
+    doubling = "".join(f"m{i + 1}: &m{i + 1} {{<<: [*m{i}, *m{i}]}}\n" for i in range(60))
+    with pytest.raises(ConfigurationError, match=r"line 2: '\*m0' stands for something else"):
+        read_topology(written(f"m0: &m0 {{k: 1}}\n{doubling}{WHOLE}"))
+
+
+def test_there_are_bounds_to_files_operators_and_rows(written) -> None:
+    with pytest.raises(ConfigurationError, match=r"is longer than 250,000 bytes; give"):
+        read_topology(written(f"{WHOLE}#{'x' * MOST_BYTES}"))
+    many = "".join(f"  o{n}: {{inputs: a, seconds: 0.1}}\n" for n in range(MOST_OPERATORS))
+    with pytest.raises(ConfigurationError, match=r"has 1,001 sources and operators; write 1,000"):
+        read_topology(written(f"sources: {{a: }}\noperators:\n{many}"))
+    growing = "".join(
+        f"  o{n + 1}: {{inputs: o{n}, seconds: 0.1, selectivity: 1000000}}\n" for n in range(300)
+    )
+    with pytest.raises(ConfigurationError, match=r"takes in inf rows per row of the load"):
+        read_topology(written(f"sources: {{o0: }}\noperators:\n{growing}"))
 
 
 @settings(max_examples=150, deadline=None)

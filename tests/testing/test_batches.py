@@ -298,16 +298,30 @@ def test_the_last_of_runs_that_overlap_gives_the_level_back(spark: SparkSession)
     assert level_of_spark(spark) == before
 
 
-def test_it_leaves_nothing_behind(spark: SparkSession) -> None:
-    def left() -> tuple[set[str], int, int]:
-        files = {name for name in os.listdir(tempfile.gettempdir()) if "penstock" in name}
+def test_it_leaves_nothing_behind(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of its own: other programs write to the machine's at any time.
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert tempfile.gettempdir() == str(tmp_path)
+
+    def left() -> tuple[list[str], int, int]:
+        files = [str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*")]
         queries: Any = spark.streams
         return files, len(queries.active), queries._jsqm.listListeners().__len__()
 
+    used: list[str] = []
+
+    def seen(numbers: ps.Stream) -> ps.Stream:
+        used.extend(os.listdir(tmp_path))
+        return numbers.filter("n > 1")
+
     before = left()
-    run_batches(lambda numbers: numbers.filter("n > 1"), [[(1,)], [(2,)]], "n bigint", spark=spark)
+    run_batches(seen, [[(1,)], [(2,)]], "n bigint", spark=spark)
     with pytest.raises(OperatorError):
         run_batches(lambda clicks: clicks.map(checked, CLICKS), BATCHES, CLICKS, spark=spark)
+    assert used, "this is where it works"
     assert left() == before
 
 

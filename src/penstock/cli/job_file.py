@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import ConfigurationError, PenstockError
-from penstock.python_file import load_python_file, user_error
+from penstock.python_file import MEANT_TO_END, load_python_file, user_error
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,9 +97,9 @@ class Job:
         given = self._given(spark)
         try:
             returned = self.function(*given)
-        except PenstockError:
+        except (PenstockError, *MEANT_TO_END):
             raise
-        except Exception as error:
+        except BaseException as error:
             raise user_error(error, self.file.path) from error
         outlets = list(returned) if isinstance(returned, list | tuple) else [returned]
         wrong = [type(each).__name__ for each in outlets if not isinstance(each, Outlet)]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from itertools import pairwise
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.drawing.ticks import local
 from penstock.errors import ConfigurationError
 from penstock.journal.codec import encode
 from penstock.journal.reader import read
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _INCHES = (7.0, 4.5)
 _DOTS_PER_INCH = 120
+# Around what is drawn there is room on the axes, which also has to be a number or a year.
+_LARGEST, _YEARS = 1e300, range(1000, 9000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +93,7 @@ def draw(windows: Sequence[NewestWindow], png: Path) -> None:
         axes = sheet.add_subplot(len(windows), 1, number)
         for seen in window.groups:
             axes.plot(
-                _drawn(seen.x, seen.x_is_time),
-                _drawn(seen.y, seen.y_is_time),
+                *_points(seen),
                 label=seen.key or "",
                 marker="o",
                 markersize=4,
@@ -151,11 +153,19 @@ def _steps(seen: SkylineSeen) -> dict[str, Any]:
     return {"drawstyle": "steps-pre" if seen.x_is_maximized else "steps-post"}
 
 
+def _points(seen: SkylineSeen) -> tuple[list[Any], list[Any]]:
+    """Return x and y of the points that can be drawn."""
+    both = zip(_drawn(seen.x, seen.x_is_time), _drawn(seen.y, seen.y_is_time), strict=False)
+    known = [(x, y) for x, y in both if x is not None and y is not None]
+    return [x for x, _ in known], [y for _, y in known]
+
+
 def _drawn(numbers: Sequence[float], is_time: bool) -> list[Any]:
-    """Return numbers as they are drawn: moments as such, in UTC."""
+    """Return numbers as they are drawn: moments as such, in UTC; None for what no axis can show."""
     if not is_time:
-        return list(numbers)
-    return [datetime.fromtimestamp(each, UTC) if isfinite(each) else None for each in numbers]
+        return [each if abs(each) <= _LARGEST else None for each in numbers]
+    moments = [local(each, UTC) if isfinite(each) else None for each in numbers]
+    return [each if each and each.year in _YEARS else None for each in moments]
 
 
 def _show_time(axis: Axis, is_time: bool) -> None:
@@ -173,7 +183,7 @@ def _better(column: str, is_maximized: bool) -> str:
 
 
 def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(" ", "milliseconds")[:-6]
+    return local(seconds, UTC).isoformat(" ", "milliseconds")[:-6]
 
 
 def _end(seen: SkylineSeen) -> str:

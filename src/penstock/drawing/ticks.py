@@ -7,23 +7,29 @@ from datetime import datetime, timedelta, tzinfo
 from math import ceil, floor, log10
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+_YEAR = 365 * _DAY
 _TIME_STEPS = (
     1, 2, 5, 10, 15, 30,
     _MINUTE, 2 * _MINUTE, 5 * _MINUTE, 10 * _MINUTE, 15 * _MINUTE, 30 * _MINUTE,
     _HOUR, 2 * _HOUR, 3 * _HOUR, 6 * _HOUR, 12 * _HOUR,
-    _DAY, 2 * _DAY, 7 * _DAY, 14 * _DAY, 30 * _DAY, 90 * _DAY, 365 * _DAY,
+    _DAY, 2 * _DAY, 7 * _DAY, 14 * _DAY, 30 * _DAY, 90 * _DAY, _YEAR,
 )  # fmt: skip
 _EPOCH = datetime(1970, 1, 1)
+_FIRST_SECOND, _LAST_SECOND = -62_135_596_800.0, 253_402_300_799.0  # of the years 1 and 9999
+_SMALLEST, _LARGEST = 1e-300, 1e300  # so that steps are neither 0 nor infinite
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
     """Return round numbers from below the low to above the high.
 
+    There are few of them, whatever the numbers.
+
     >>> ticks(0.0, 5751.0)
     [0.0, 2000.0, 4000.0, 6000.0]
     """
+    low, high = (max(-_LARGEST, min(each, _LARGEST)) for each in (low, high))
     span = (high - low) or abs(high) or 1.0
-    rough = span / most
+    rough = max(span / most, _SMALLEST)
     power = 10.0 ** floor(log10(rough))
     step = next(nice * power for nice in (1, 2, 5, 10) if nice * power >= rough * (1 - 1e-9))
     first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
@@ -33,12 +39,18 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
 def time_ticks(low: float, high: float, zone: tzinfo, most: int = 6) -> list[float]:
     """Return round times of day within a time, in seconds since the epoch.
 
+    There are few of them, and none where no calendar knows the time: a journal may say anything.
+
     >>> from datetime import UTC
     >>> time_ticks(10.0, 130.0, UTC)
     [30.0, 60.0, 90.0, 120.0]
     """
+    low, high = max(low, _FIRST_SECOND), min(high, _LAST_SECOND)
+    if low > high:
+        return []
     span = max(high - low, 1.0)
-    step = next((step for step in _TIME_STEPS if span / step <= most), _TIME_STEPS[-1])
+    years = ceil(span / most / _YEAR) * _YEAR
+    step = next((step for step in _TIME_STEPS if span / step <= most), years)
     # Steps are counted from midnight there, so that a tick of a day is a midnight.
     offset = local(low, zone).replace(tzinfo=None) - (_EPOCH + timedelta(seconds=low))
     shift = round(offset.total_seconds())

@@ -26,6 +26,7 @@ from penstock.engine.session import spark_version
 from penstock.engine.slots import ElasticSlots, Slots, local_cores
 from penstock.engine.spark_queries import SparkQueries
 from penstock.engine.taking_control import TakingControl
+from penstock.errors import text_of
 from penstock.journal.control_file import WatchedControl
 from penstock.journal.events import (
     BatchFinished,
@@ -315,8 +316,8 @@ class Autoscaler:
             self._journal.write(event)
 
     def _fault(self, batch_id: int | None, what: str, error: Exception) -> None:
-        _log.warning("%s: %s", what, error)
-        self._write(FaultSeen(batch_id, what, f"{type(error).__name__}: {error}"))
+        _log.warning("%s: %s", what, text_of(error))
+        self._write(FaultSeen(batch_id, what, f"{type(error).__name__}: {text_of(error)}"))
 
 
 def _pile(queue: SimpleQueue[Heard | _Stop], seconds: float) -> list[Heard | _Stop]:

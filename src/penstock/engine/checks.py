@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 from penstock.arguments import is_one_of, shown
 from penstock.classic_session import require_classic
 from penstock.engine.schemas import check_arrow, check_columns, check_text, schema_of
-from penstock.errors import ConfigurationError, SinkError, TopologyError
+from penstock.errors import ConfigurationError, SinkError, TopologyError, text_of
 from penstock.placement.key_groups import check_groups
 from penstock.sinks import Sink, call
 from penstock.sinks.sink import ChecksColumns
@@ -200,7 +200,7 @@ def join_table(operator: str, table: Any) -> DataFrame:
         except Exception as error:
             raise TopologyError(
                 operator,
-                f"its table function raised {type(error).__name__}: {error}".rstrip("."),
+                f"its table function raised {type(error).__name__}: {text_of(error)}".rstrip("."),
                 "It is called without arguments and must return a DataFrame.",
             ) from error
     if not isinstance(df, DataFrame):

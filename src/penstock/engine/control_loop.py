@@ -16,6 +16,7 @@ from penstock.elasticity.decision import Decision, Policy, StatefulPolicy, decid
 from penstock.elasticity.observation import Observation
 from penstock.engine.slots import ElasticSlots, Slots
 from penstock.engine.taking_control import TakingControl
+from penstock.errors import text_of
 from penstock.journal.control_file import WatchedControl
 from penstock.journal.events import DecisionMade, FaultSeen, ForecastMade, KnownEvent
 from penstock.secrets import logger
@@ -157,8 +158,8 @@ class ControlLoop:
         try:
             decision = decided(self._policy.decide(observation))
         except Exception as error:
-            _log.warning("the policy failed, the last plan stays: %s", error)
-            detail = f"{type(error).__name__}: {error}"
+            _log.warning("the policy failed, the last plan stays: %s", text_of(error))
+            detail = f"{type(error).__name__}: {text_of(error)}"
             self._write(FaultSeen(observation.batch_id, "policy failed", detail))
             return
         with self._adopting:
@@ -187,7 +188,7 @@ class ControlLoop:
             try:
                 self._slots.ask(decision.slots)
             except Exception as error:
-                detail = f"{type(error).__name__}: {error}"
+                detail = f"{type(error).__name__}: {text_of(error)}"
                 self._write(FaultSeen(batch_id, "asking for slots failed", detail))
 
     def _taken_up(self, remembered: Remembered) -> Decision | None:
@@ -198,7 +199,7 @@ class ControlLoop:
         try:
             policy.load(state["state"])
         except Exception as error:
-            detail = f"it begins anew: {error}"
+            detail = f"it begins anew: {text_of(error)}"
             self._write(FaultSeen(None, "the policy can't read what it once learnt", detail))
             return None
         return before_control(remembered.decision)
@@ -209,7 +210,7 @@ class ControlLoop:
             try:
                 learnt = json.loads(json.dumps(self._policy.save(), allow_nan=False))
             except Exception as error:
-                detail = f"{type(error).__name__}: {error}"
+                detail = f"{type(error).__name__}: {text_of(error)}"
                 self._write(FaultSeen(None, "the policy can't save what it learnt", detail))
                 return
             self.state = {"kind": type(self._policy).__name__, "state": learnt}

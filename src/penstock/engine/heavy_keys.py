@@ -12,7 +12,7 @@ from heapq import nlargest
 
 import pyarrow as pa
 
-from penstock.engine.letters import text_of
+from penstock.errors import text_of
 
 SHOWN = 10
 MOST_LETTERS = 80

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from penstock.errors import sound, text_of
 from penstock.secrets import redacted
 
 MESSAGE_LIMIT_BYTES = 2_048
@@ -22,28 +23,11 @@ def failure(operator: str, row: str, error: BaseException) -> dict[str, str]:
     """Return what went wrong with a row, as the fields of a dead letter."""
     return {
         "operator": operator,
-        "error": _sound(type(error).__name__),
+        "error": sound(type(error).__name__),
         "message": _head(redacted(text_of(error)), MESSAGE_LIMIT_BYTES),
         "row": row,
         "traceback": _traceback(error),
     }
-
-
-def text_of(value: object) -> str:
-    r"""Return ``str(value)`` as text that can be written, even where ``str`` itself fails.
-
-    >>> text_of(ValueError("half a pair: \ud83d"))
-    'half a pair: ?'
-    """
-    try:
-        return _sound(str(value))
-    except Exception:
-        return f"(a {type(value).__name__} that cannot be written as text)"
-
-
-def _sound(text: str) -> str:
-    """A lone surrogate is a fine character for Python, but no encoding has one."""
-    return text.encode(errors="replace").decode()
 
 
 def _traceback(error: BaseException) -> str:
@@ -54,9 +38,7 @@ def _traceback(error: BaseException) -> str:
     except Exception:
         lines = [f"{type(error).__name__}: {text_of(error)}"]
     # A long message is the last line: cut whole, it would leave nothing of the frames above.
-    text = "".join(
-        _head(redacted(_sound(line)), MESSAGE_LIMIT_BYTES, end="...\n") for line in lines
-    )
+    text = "".join(_head(redacted(sound(line)), MESSAGE_LIMIT_BYTES, end="...\n") for line in lines)
     return _tail(text, TRACEBACK_LIMIT_BYTES)
 
 
@@ -88,7 +70,7 @@ def as_json(row: Any, limit: int | None = None) -> str:
             text = json.dumps(_in_json(row), default=_plain, ensure_ascii=False)
         except Exception:
             text = json.dumps(text_of(row), ensure_ascii=False)
-    text = _sound(text)
+    text = sound(text)
     return text if limit is None else _head(text, limit)
 
 

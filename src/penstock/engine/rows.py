@@ -14,8 +14,9 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from penstock.engine.letters import as_json, text_of
+from penstock.engine.letters import as_json
 from penstock.engine.value_types import WrongValue, check_nulls, check_types
+from penstock.errors import text_of
 
 Row = dict[str, Any]
 

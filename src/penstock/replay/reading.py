@@ -20,6 +20,7 @@ from penstock.journal.reader import read as read_journal
 from penstock.replay.recording import RecordedBatch, Recording
 
 _LONGEST_REPORT_LINES = 20_000
+_MOST_LINE_BYTES = 64 * 1024 * 1024
 Told = Callable[[float], object]
 
 
@@ -38,7 +39,7 @@ def read_recordings(path: Path, on_read: Told = lambda share: None) -> list[Reco
         )
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            first_line = file.readline()
+            first_line = file.readline(_MOST_LINE_BYTES)
     except OSError as error:
         raise ConfigurationError(
             f"{path} can't be read: {error.strerror}. Give yourself the right to, or copy it."
@@ -72,7 +73,8 @@ def _objects(path: Path, on_read: Told) -> Iterator[Mapping[str, Any]]:
     size, seen = max(1, path.stat().st_size), 0
     block: list[str] = []
     with path.open("rb") as file:
-        for number, raw in enumerate(file):
+        # What has no end within this is no line of a log, and is looked at in pieces.
+        for number, raw in enumerate(iter(lambda: file.readline(_MOST_LINE_BYTES), b"")):
             seen += len(raw)
             if number % 1_000 == 0:
                 on_read(seen / size)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from itertools import pairwise
 from statistics import median
 
+from penstock.drawing.ticks import local
 from penstock.errors import ConfigurationError
 
 LEAST_BATCHES = 5
@@ -107,4 +108,4 @@ def require_one_time(recording: Recording, where: str) -> None:
 
 
 def _when(at_seconds: float) -> str:
-    return datetime.fromtimestamp(at_seconds, UTC).isoformat(timespec="seconds")
+    return local(at_seconds, UTC).isoformat(timespec="seconds")

@@ -16,6 +16,7 @@ from penstock.sources.keys import UniformKeys, ZipfKeys
 Keys = UniformKeys | ZipfKeys
 # So many keys have every value as often as any other; no table of them needs to be made.
 _MOST_KEYS = 10_000_000
+_MOST_VALUES = 2**53  # beyond it a double can't tell them apart
 
 
 @runtime_checkable
@@ -149,7 +150,7 @@ class ByKey:
     def __post_init__(self) -> None:
         _check("ByKey", "low", self.low)
         _check("ByKey", "high", self.high)
-        if self.low > self.high or self.values < 1:
+        if self.low > self.high or not 1 <= self.values <= _MOST_VALUES:
             raise ConfigurationError(
                 f"ByKey: {self.values} values from {self.low} to {self.high} can't be; write "
                 "values=64, low=0.001 and high=0.064, for example"

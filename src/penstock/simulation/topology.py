@@ -13,6 +13,10 @@ from penstock.simulation.laws import Keys, Law
 from penstock.sources.keys import UniformKeys
 
 _ONLY_KEY_0 = UniformKeys(1)
+MOST_ROWS_PER_ROW = 1_000_000
+"""What an operator may put out for a row that it takes in."""
+MOST_ROWS_IN_ALL = 1_000_000_000
+"""What may come to an operator for a row of the load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,12 @@ class SimulatedTopology:
         by_name = {each.name: each for each in self.operators}
         ordered = [by_name[node.name] for node in in_order(self.nodes()) if node.name in by_name]
         object.__setattr__(self, "operators", tuple(ordered))
+        name, rows = max(self.rows_per_row().items(), key=lambda each: each[1])
+        if not rows <= MOST_ROWS_IN_ALL:
+            raise ConfigurationError(
+                f"topology '{self.name}': '{name}' takes in {rows:.3g} rows per row of the load, "
+                f"and {MOST_ROWS_IN_ALL:,} at most can be; lower the selectivity of what it reads"
+            )
 
     def nodes(self) -> tuple[Node, ...]:
         """Return it as the policies' propagation knows it: rows in per row that a parent takes."""
@@ -153,8 +163,8 @@ def _check(topology: SimulatedTopology) -> None:
                     f"{where}: '{each.name}' takes the share {share} of '{parent}'; write one from "
                     "0 to 1, and more rows than came in as the selectivity of the parent"
                 )
-        if not (isfinite(each.selectivity) and each.selectivity >= 0):
+        if not 0 <= each.selectivity <= MOST_ROWS_PER_ROW:
             raise ConfigurationError(
                 f"{where}: '{each.name}' has the selectivity {each.selectivity}; write rows out "
-                "per row in, 0 or more"
+                f"per row in, from 0 to {MOST_ROWS_PER_ROW:,}"
             )

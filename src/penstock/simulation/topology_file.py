@@ -8,12 +8,15 @@ from importlib.resources import files
 from pathlib import Path
 
 from penstock.errors import ConfigurationError, PenstockError
-from penstock.python_file import load_python_file, user_error
+from penstock.python_file import MEANT_TO_END, load_python_file, user_error
 from penstock.simulation.topology import SimulatedTopology
 from penstock.simulation.topology_text import topology_of_text
+from penstock.sources.text_file import text_of, why_unread
 
 _SHIPPED = files("penstock.simulation") / "topologies"
 _IN_PYTHON = "topology"
+MOST_BYTES = 250_000
+"""Of a YAML file: a thousand operators take less than half of it."""
 
 
 def shipped_topologies() -> tuple[str, ...]:
@@ -61,12 +64,11 @@ def read_topology(where: str | os.PathLike[str]) -> SimulatedTopology:
 
 def _of_yaml(path: Path) -> SimulatedTopology:
     try:
-        text = path.read_text("utf-8")
+        text = text_of(path, MOST_BYTES)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
         raise ConfigurationError(
-            f"the topology {path} cannot be read: {reason}; give the path of a YAML file, or one "
-            f"of {', '.join(shipped_topologies())}"
+            f"the topology {path} cannot be read: {why_unread(error)}; give the path of a "
+            f"YAML file, or one of {', '.join(shipped_topologies())}"
         ) from error
     return topology_of_text(text, str(path), path.stem)
 
@@ -82,9 +84,9 @@ def _of_module(path: Path, name: str) -> SimulatedTopology:
     if callable(found):
         try:
             found = found()
-        except PenstockError:
+        except (PenstockError, *MEANT_TO_END):
             raise
-        except Exception as error:
+        except BaseException as error:
             raise user_error(error, path.absolute()) from error
     if not isinstance(found, SimulatedTopology):
         raise ConfigurationError(

@@ -23,6 +23,8 @@ LAWS: Mapping[str, type[Law]] = {
 }
 KEYS: Mapping[str, type[Keys]] = {"uniform": UniformKeys, "zipf": ZipfKeys}
 
+MOST_OPERATORS = 1_000
+_MOST_DIGITS = 100
 _EXAMPLE = "sources: {tweets: } and operators: {parse: {inputs: tweets, seconds: 0.001}}"
 
 
@@ -45,8 +47,11 @@ def topology_of_text(text: str, file: str, name: str) -> SimulatedTopology:
     try:
         # A SafeLoader: it makes plain values, and no objects.
         written = yaml.load(text, Loader=_OneOfEach)  # nosec B506
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        # A date that doesn't exist is a ValueError, brackets without end are a RecursionError.
+    except (
+        yaml.YAMLError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError
+    ) as error:  # fmt: skip
+        # A date that doesn't exist is a ValueError, brackets without end are a RecursionError; the
+        # loader trips over tags with nothing behind them, such as !!int "", in ways of its own.
         raise ConfigurationError(f"{file}{_place(error)}: {_problem(error)}") from error
     if written is None:
         raise ConfigurationError(f"{file} is empty; write a topology, such as {_EXAMPLE}")
@@ -58,6 +63,11 @@ def topology_of_text(text: str, file: str, name: str) -> SimulatedTopology:
         f"{file}: operators",
         "at least one, such as parse: {inputs: tweets, seconds: 0.001}",
     )
+    if len(sources) + len(operators) > MOST_OPERATORS:
+        raise ConfigurationError(
+            f"{file} has {len(sources) + len(operators):,} sources and operators; write "
+            f"{MOST_OPERATORS:,} at most"
+        )
     try:
         return SimulatedTopology(
             name=_text(given.get("name", name), f"{file}: name"),
@@ -147,18 +157,52 @@ def _text(written: object, where: str) -> str:
 
 
 class _OneOfEach(yaml.SafeLoader):
-    """Refuses a name that is there twice: the first of two operators would be lost in silence."""
+    """Refuses a name that is there twice: the first of two operators would be lost in silence.
+
+    It knows no aliases and no merging, with which a page of text becomes more than any machine
+    holds, and no numbers that are longer than numbers are.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(
+                problem=f"'*{event.anchor:.40}' stands for something else; write it out",
+                problem_mark=event.start_mark,
+            )
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for place, _ in node.value:
-            if isinstance(place, yaml.ScalarNode) and place.value in seen:
+            if place.tag == _MERGE:
+                raise yaml.constructor.ConstructorError(
+                    problem="'<<' takes in another mapping; write out what is in it",
+                    problem_mark=place.start_mark,
+                )
+            if not isinstance(place, yaml.ScalarNode):
+                continue
+            if place.value in seen:
                 raise yaml.constructor.ConstructorError(
                     problem=f"'{place.value}' is there twice; give each its own name",
                     problem_mark=place.start_mark,
                 )
-            seen.add(str(place.value))
+            seen.add(place.value)
         return super().construct_mapping(node, deep)
+
+    def construct_number(self, node: yaml.ScalarNode) -> object:
+        if len(node.value) > _MOST_DIGITS:
+            raise yaml.constructor.ConstructorError(
+                problem=f"a number of {len(node.value):,} digits; write {_MOST_DIGITS} at most",
+                problem_mark=node.start_mark,
+            )
+        is_whole = node.tag.endswith(":int")
+        return self.construct_yaml_int(node) if is_whole else self.construct_yaml_float(node)
+
+
+_MERGE = "tag:yaml.org,2002:merge"
+for _kind in ("int", "float"):
+    _OneOfEach.add_constructor(f"tag:yaml.org,2002:{_kind}", _OneOfEach.construct_number)
 
 
 def _place(error: Exception) -> str:

@@ -12,9 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from penstock.errors import ConfigurationError
+from penstock.sources.text_file import text_of, why_unread
 from penstock.sources.trace import Trace, trace_of_counts, trace_of_pairs
 
 TraceLike = str | os.PathLike[str] | Sequence[float] | Sequence[tuple[float, float]]
+
+MOST_BYTES = 64 * 1024 * 1024
+"""A count for every second of a month is less than half of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +95,11 @@ def _read_file(path: Path, rate_column: str | None) -> Trace:
 
 def _split_lines(path: Path) -> list[_Line]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = text_of(path, MOST_BYTES, "utf-8-sig")
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
         raise ConfigurationError(
-            f"the trace {path} cannot be read: {reason}; give the path of a CSV or text file"
+            f"the trace {path} cannot be read: {why_unread(error)}; give the path of a CSV or "
+            "text file"
         ) from error
     numbered = [
         (f"{path} line {number}", line.strip())

@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.replay.arrivals import Arrivals
 from penstock.replay.batches import Replayed
+from penstock.simulation.load import check_days
 from penstock.simulation.run import Numbers, SimulatedRun, TimedDecision, Timeline
 
 STEP_SECONDS = 1.0
@@ -24,6 +25,11 @@ def outcome_of(
     decisions: tuple[TimedDecision, ...],
 ) -> SimulatedRun:
     """Put a run together; rows that missed the deadline failed, though they were processed."""
+    check_days(
+        ran.ended_seconds,
+        "it would take",
+        "Allow more slots, or write what rows of this topology really take and put out.",
+    )
     ends = np.array([batch.ended_seconds for batch in ran.batches])
     rows = np.array([batch.rows for batch in ran.batches], dtype=np.float64)
     late = np.zeros(len(ends))

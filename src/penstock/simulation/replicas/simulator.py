@@ -14,7 +14,7 @@ import numpy as np
 from penstock.elasticity.decision import Decision
 from penstock.elasticity.observation import Observation, OperatorObservation, SourceObservation
 from penstock.errors import ConfigurationError
-from penstock.simulation.load import Load
+from penstock.simulation.load import MOST_ROWS, Load
 from penstock.simulation.replicas import arrays, settling
 from penstock.simulation.replicas.arrays import Floats, Identities, Integers
 from penstock.simulation.replicas.dealing import dealer_for
@@ -59,10 +59,25 @@ def simulate(
     (16, 0.0625, 1.0)
     """
     engine.check(topology)
+    _check_rows(topology, load)
     run = ReplicaRun(topology, load, policy, engine, seed, recorder or NoRecorder())
     while run.interval():
         on_interval(min(1.0, run.at_seconds / load.duration_seconds))
     return run.result(name or type(policy).__name__)
+
+
+def _check_rows(topology: SimulatedTopology, load: Load) -> None:
+    per_row = topology.rows_per_row()
+    rows = {
+        each.name: load.rows * per_row[each.name] * max(1.0, each.selectivity)
+        for each in topology.operators
+    }
+    name = max(rows, key=rows.__getitem__)
+    if rows[name] > MOST_ROWS:
+        raise ConfigurationError(
+            f"'{name}' has {rows[name]:,.0f} rows, and {MOST_ROWS:,} at most can be simulated one "
+            "by one. Cut the trace, lower the selectivity, or leave the mechanism at micro-batch."
+        )
 
 
 class ReplicaRun:
