@@ -208,18 +208,20 @@ def test_pages_of_other_sites_may_not_ask(kind: str, origin: str) -> None:
      ("websocket", "websocket"), ("", "")],
 )  # fmt: skip
 def test_what_other_sites_pages_load_is_refused_though_it_has_no_origin(
-    mode: str, dest: str
+    mode: str, dest: str, site: str
 ) -> None:
-    told = {"sec-fetch-site": "cross-site", "sec-fetch-mode": mode, "sec-fetch-dest": dest}
+    told = {"sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": dest}
     answer = ask(TOKEN, cookie=cookie_of(TOKEN), **told)
     assert (answer.status, answer.went_through) == (403, False)
     assert ask(**told).status == 403
     assert not ask(kind="websocket", **told).went_through
-    assert ask(**(told | {"sec-fetch-site": "same-origin"})).went_through
+    for own in ("same-origin", "none"):
+        assert ask(**(told | {"sec-fetch-site": own})).went_through
 
 
-def test_a_link_on_another_site_may_lead_here() -> None:
-    told = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_link_on_another_site_may_lead_here(site: str) -> None:
+    told = {"sec-fetch-site": site, "sec-fetch-mode": "navigate"}
     assert ask(**told, **{"sec-fetch-dest": "document"}).went_through
 
 
@@ -270,6 +272,7 @@ def test_what_is_neither_a_request_nor_a_socket_is_handed_on() -> None:
     ],
 )
 def test_a_dashboard_that_anybody_could_use_is_refused(
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "of-tomorrow"])
     host: str, token: str | None, control: bool, says: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=says):

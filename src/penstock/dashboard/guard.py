@@ -107,7 +107,9 @@ class Guard:
 
     def _is_own_page(self, headers: dict[bytes, bytes]) -> bool:
         how = headers.get(b"sec-fetch-mode"), headers.get(b"sec-fetch-dest")
-        if headers.get(b"sec-fetch-site") == b"cross-site" and how != (b"navigate", b"document"):
+        # Another port of this host is the same site to a browser, and another's page all the same.
+        is_others = headers.get(b"sec-fetch-site", b"none") not in (b"same-origin", b"none")
+        if is_others and how != (b"navigate", b"document"):
             return False
         origin = headers.get(b"origin")
         if origin is None:  # no browser: nobody's page
