@@ -16,6 +16,7 @@ COOKIE = "penstock_token"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SHORTEST_TOKEN = 12
 Scope = MutableMapping[str, Any]
+TOKEN_VARIABLE = "PENSTOCK_DASHBOARD_TOKEN"
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -31,12 +32,12 @@ def check_address(host: str, token: str | None, *, control: bool) -> None:
     if token is None and host not in LOOPBACK:
         raise ConfigurationError(
             f"--host {host} lets other machines see this dashboard, which needs a token. Set "
-            "PENSTOCK_DASHBOARD_TOKEN, or leave --host out."
+            f"{TOKEN_VARIABLE}, or leave --host out."
         )
     if token is None and control:
         raise ConfigurationError(
             "--control lets people change a running query, which needs a token. Set "
-            "PENSTOCK_DASHBOARD_TOKEN, or leave --control out."
+            f"{TOKEN_VARIABLE}, or leave --control out."
         )
 
 
