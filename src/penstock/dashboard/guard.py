@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from contextlib import suppress
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
+from penstock.arguments import shown
 from penstock.dashboard.markup import Safe, element, joined
 from penstock.dashboard.markup import text as as_text
 from penstock.dashboard.plain_page import plain_page
 from penstock.errors import ConfigurationError
 
+TOKEN_VARIABLE = "PENSTOCK_DASHBOARD_TOKEN"
 COOKIE = "penstock_token"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SHORTEST_TOKEN = 12
+_NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_])?")
 Scope = MutableMapping[str, Any]
-TOKEN_VARIABLE = "PENSTOCK_DASHBOARD_TOKEN"
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -39,6 +44,26 @@ def check_address(host: str, token: str | None, *, control: bool) -> None:
             "--control lets people change a running query, which needs a token. Set "
             f"{TOKEN_VARIABLE}, or leave --control out."
         )
+
+
+def browsers_name(given: str) -> str:
+    """Return a host name as browsers ask for it, in small letters and without what is around it.
+
+    >>> browsers_name(" Dash.Example "), browsers_name("[::1]"), browsers_name("bücher.example")
+    ('dash.example', '::1', 'xn--bcher-kva.example')
+    """
+    name = given.strip().lower()
+    with suppress(ValueError):
+        return str(ip_address(name.removeprefix("[").removesuffix("]")))
+    with suppress(UnicodeError):
+        name = name.encode("idna").decode()
+    if _NAME.fullmatch(name):
+        return name
+    without_port, _, port = name.rpartition(":")
+    instead = "Write it as in an address, without http:// and port, such as --name dash.example"
+    if port.isdigit() and _NAME.fullmatch(without_port):
+        instead = f"Leave the port out: --name {without_port}"
+    raise ConfigurationError(f"--name '{shown(given)}' is no name of a host. {instead}")
 
 
 class Guard:
