@@ -70,6 +70,11 @@ def test_a_journal_of_a_newer_penstock_is_refused(tmp_path: Path) -> None:
     (tmp_path / "journal-00000001.jsonl").write_text(line)
     assert "schema 99" in refusal(metrics(tmp_path, "--once"))
     assert "schema 99" in refusal(metrics(tmp_path, "--port", 0))
+    command = [sys.executable, "-m", "penstock", "metrics", str(tmp_path), "--once"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("penstock: ")
+    assert done.stderr.count("schema 99") == 1  # and no line of a log before it
 
 
 def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:

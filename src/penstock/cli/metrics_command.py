@@ -79,7 +79,7 @@ def _serve(collector: JournalCollector, port: int, host: str, quiet: bool) -> No
 def _read(collector: JournalCollector, quiet: bool) -> None:
     """Read journals for the first time, which takes a while where they are long."""
     with shown(quiet) as show:
-        while not collector.read_on(_LINES_AT_ONCE):
+        while not collector.read_on(_LINES_AT_ONCE, log=False):
             show("reading", collector.share_read())
     if collector.problems:
         raise ConfigurationError(collector.problems[0])
