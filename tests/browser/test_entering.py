@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 import penstock as ps
 from browser.conftest import SCREENSHOTS, TOKEN
-from browser.looking import Look
+from browser.looking import Look, axe_there
 from dashboard.journals import batch, write_journal
 from dashboard.processes import Running, dashboard, wait_until
 from penstock.dashboard.guard import COOKIE
@@ -129,8 +129,8 @@ def test_control_can_be_used_by_keyboard_on_a_phone_and_at_night(
         kind = "phone" if width == 375 else "desk"
         name = f"control-{kind}-{'dark' if is_dark else 'light'}.png"
         seen.page.screenshot(path=SCREENSHOTS / name, full_page=True)
-        axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-        found = axe.Axe().run(seen.page).response["violations"]
+        axe = axe_there()
+        found = axe.run(seen.page).response["violations"]
         assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
     seen.page.get_by_label("Most slots").focus()
     seen.page.keyboard.type("3")
