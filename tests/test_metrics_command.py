@@ -11,6 +11,7 @@ import sys
 import urllib.request
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner, Result
 
 from metrics.written import batch, parsed, started, value, write
@@ -57,7 +58,6 @@ def test_once_as_json(tmp_path: Path) -> None:
 def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
     said = refusal(metrics(tmp_path / "nowhere", "--once"))
     assert said.startswith(f"penstock: there is nothing at {tmp_path}/nowhere. Name a query's")
-    assert "--json prints the metrics once" in refusal(metrics(tmp_path, "--json"))
     write(tmp_path, [started()])
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -70,6 +70,11 @@ def test_a_journal_of_a_newer_penstock_is_refused(tmp_path: Path) -> None:
     (tmp_path / "journal-00000001.jsonl").write_text(line)
     assert "schema 99" in refusal(metrics(tmp_path, "--once"))
     assert "schema 99" in refusal(metrics(tmp_path, "--port", 0))
+    command = [sys.executable, "-m", "penstock", "metrics", str(tmp_path), "--once"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("penstock: ")
+    assert done.stderr.count("schema 99") == 1  # and no line of a log before it
 
 
 def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
@@ -86,6 +91,20 @@ def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
         _, errors = exporter.communicate(timeout=60)
     assert value(parsed(text), "penstock_batches_total") == 1
     assert (exporter.returncode, errors) == (0, b"")
+
+
+@pytest.mark.parametrize("option", ["--quiet", "--json"])
+def test_the_address_is_all_that_a_program_gets(tmp_path: Path, option: str) -> None:
+    write(tmp_path, [started(), batch(0)])
+    command = [sys.executable, "-m", "penstock", "metrics", str(tmp_path), "--port", "0", option]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as exporter:
+        assert exporter.stdout is not None
+        line = exporter.stdout.readline().decode()
+        exporter.send_signal(signal.SIGINT)
+        rest = exporter.communicate(timeout=60)
+    address = json.loads(line)["address"] if option == "--json" else line.strip()
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/metrics", address), line
+    assert rest == (b"", b"")
 
 
 def test_help_has_an_example() -> None:

@@ -98,7 +98,7 @@ def run(
     dashboard
         True starts a dashboard for this query, in a process of its own that ends with this one;
         its address is written to standard error, and is ``query.dashboard_address``. A number is
-        the port it listens on.
+        the port it listens on. One that can't start is a warning in the log, and no error.
     unused
         ``"ignore"`` leaves out branches that lead to no sink, or to one that no run was given,
         instead of refusing them.
@@ -145,8 +145,7 @@ def run(
             journal=None if journal is None else _directory("journal", journal),
         )
         if beside is not None:
-            query.dashboard_address = beside.address
-            beside.start(query.journal_dir)
+            query.dashboard_address = beside.start(query.journal_dir)
         return with_metrics(query, query.journal_dir)
 
 

@@ -5,6 +5,17 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
+from lacking import lacking
+
+
+def axe_there() -> Any:
+    """Return what looks for barriers in a page."""
+    try:
+        from axe_playwright_python.sync_playwright import Axe
+    except ImportError:
+        lacking("axe is missing: pip install 'penstock[browser-tests]'")
+    return Axe()
+
 
 class Look:
     """A page that is watched from its first request on.

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 import penstock as ps
 from browser.conftest import SCREENSHOTS, TOKEN
-from browser.looking import Look
+from browser.looking import Look, axe_there
 from dashboard.journals import batch, write_journal
 from dashboard.processes import Running, dashboard, wait_until
 from penstock.dashboard.guard import COOKIE
@@ -54,11 +54,30 @@ def test_a_wrong_token_is_refused_and_the_right_one_opens(guarded: Running, look
     assert TOKEN not in seen.page.url
     (cookie,) = (each for each in seen.context.cookies() if each["name"].startswith(COOKIE))
     assert cookie["httpOnly"]
-    assert cookie["sameSite"] == "Strict"
+    assert cookie["sameSite"] == "Lax"
     assert TOKEN not in cookie["value"]
     assert COOKIE not in seen.page.evaluate("document.cookie")
     seen.page.reload()
     seen.page.get_by_text("100 rows").first.wait_for()
+
+
+def test_a_link_leads_where_it_leads_through_the_token_and_again_without(
+    guarded: Running, look: OpenAt
+) -> None:
+    seen = look(guarded.address)
+    seen.allowed = NOT_LET_IN
+    deep = "/faults?journal=0&range=6h"
+    assert seen.go(deep, is_site=False).status == 401
+    seen.page.get_by_label("Token").fill(TOKEN)
+    seen.page.get_by_role("button", name="Open").click()
+    seen.page.get_by_role("heading", name="Faults", level=1).wait_for()
+    assert seen.page.url == f"{guarded.address}{deep}"
+    # And from a page that is not the dashboard's, as a chat's or a wiki's.
+    seen.page.goto("about:blank")
+    seen.page.set_content(f'<a href="{guarded.address}/windows?range=1h">look</a>')
+    seen.page.get_by_text("look").click()
+    seen.page.get_by_role("heading", name="Windows", level=1).wait_for()
+    assert seen.page.url == f"{guarded.address}/windows?range=1h"
 
 
 def test_a_socket_without_the_cookie_is_refused(guarded: Running, look: OpenAt) -> None:
@@ -110,8 +129,8 @@ def test_control_can_be_used_by_keyboard_on_a_phone_and_at_night(
         kind = "phone" if width == 375 else "desk"
         name = f"control-{kind}-{'dark' if is_dark else 'light'}.png"
         seen.page.screenshot(path=SCREENSHOTS / name, full_page=True)
-        axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-        found = axe.Axe().run(seen.page).response["violations"]
+        axe = axe_there()
+        found = axe.run(seen.page).response["violations"]
         assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
     seen.page.get_by_label("Most slots").focus()
     seen.page.keyboard.type("3")

@@ -6,12 +6,14 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from browser.looking import Look
 from dashboard.journals import batch, planned, started, write_journal
-from dashboard.processes import dashboard
+from dashboard.processes import dashboard, get
+from penstock.dashboard.loads import MOST_WAITING
 from penstock.elasticity.observation import Observation, SourceObservation
 from penstock.journal import BatchFinished, JournalWriter
 from penstock.journal.segments import segment_path
@@ -61,6 +63,28 @@ def test_numbers_change_while_the_page_stays(look: OpenAt, tmp_path: Path) -> No
             # The chart is the same element with more in it, not another in its place.
             assert drawn.evaluate("each => each.isConnected")
             assert page.locator("header .state").inner_text() == "running"
+
+
+def test_a_slow_browser_still_gets_its_page(look: OpenAt, tmp_path: Path) -> None:
+    journal = write_journal(tmp_path / "run" / "journal", [(1.0, started()), batch(0)])
+    with dashboard(journal) as running:
+        seen = look(running.address)
+        held: list[str] = []
+
+        def hold(route: Any) -> None:
+            if not held:
+                held.append(route.request.url)
+                for _ in range(MOST_WAITING - 1):
+                    assert get(running.address)[0] == 200
+                time.sleep(5)
+            route.continue_()
+
+        seen.page.route("**/*.js", hold)
+        loads: list[str] = []
+        seen.page.on("load", lambda page: loads.append(page.url))
+        seen.go("/")
+        assert held
+        assert len(loads) == 1, "it connected to the page that it was sent first"
 
 
 def test_a_chart_gets_what_is_new(look: OpenAt, tmp_path: Path) -> None:

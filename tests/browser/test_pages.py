@@ -10,7 +10,7 @@ import pytest
 
 from browser.conftest import SCREENSHOTS
 from browser.job import BATCHES, EVIL, FAILING_EVERY, LATE, ROWS, Made
-from browser.looking import Look
+from browser.looking import Look, axe_there
 from dashboard.processes import Running
 from penstock.dashboard.words import share
 from penstock.history.journal_history import JournalHistory
@@ -245,10 +245,10 @@ def test_a_page_can_be_read_without_seeing_it(site: Running, look: OpenAt, path:
 @pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("path", PAGES)
 def test_axe_finds_nothing_serious(site: Running, look: OpenAt, path: str, is_dark: bool) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    axe = axe_there()
     seen = look(site.address, is_dark=is_dark)
     seen.go(path)
-    found = axe.Axe().run(seen.page).response["violations"]
+    found = axe.run(seen.page).response["violations"]
     serious = [
         (each["id"], [(node["target"], node.get("failureSummary")) for node in each["nodes"][:3]])
         for each in found

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from browser.conftest import SCREENSHOTS
 from browser.job import Made
-from browser.looking import Look
+from browser.looking import Look, axe_there
 from dashboard.journals import EVIL, eventful, write_journal
 from penstock.cli import app
 
@@ -48,8 +48,8 @@ def test_it_opens_by_itself(
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     name = f"report-{kind}-{'dark' if is_dark else 'light'}.png"
     page.screenshot(path=SCREENSHOTS / name, full_page=True)
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    found = axe.Axe().run(page).response["violations"]
+    axe = axe_there()
+    found = axe.run(page).response["violations"]
     assert [
         (each["id"], [node["target"] for node in each["nodes"][:3]])
         for each in found

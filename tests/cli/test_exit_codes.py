@@ -136,10 +136,22 @@ class TestWhoLooks:
         assert ("reading" in written) is not quiet
         assert ("Starting Spark" in written) is not quiet
 
+    def test_a_wait_says_for_how_long_and_what_is_usual(self) -> None:
+        console = _console(True)
+        with spinning(False, "Starting Spark", console=console, usual="5 to 15 s"):
+            pass
+        with spinning(False, "Looking", console=console):
+            pass
+        written = console.export_text()
+        assert "Starting Spark 0 s (usually 5 to 15 s)" in written
+        assert "Looking 0 s\n" in re.sub(r" +\n", "\n", written)
+
     def test_nothing_in_a_pipe(self) -> None:
         console = _console(False)
         with shown(False, console=console) as show:
             show("reading", 0.5)
+        with spinning(False, "Starting Spark", console=console, usual="5 to 15 s"):
+            pass
         assert console.export_text() == ""
 
 

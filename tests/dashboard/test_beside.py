@@ -7,19 +7,22 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from dashboard.journals import batch, started, write_journal
 from dashboard.processes import get, is_alive, wait_until
-from penstock.dashboard.beside import DashboardBeside, dashboard_beside
+from penstock.dashboard.beside import DashboardBeside, addresses_told, dashboard_beside
+from penstock.dashboard.guard import TOKEN_VARIABLE
 from penstock.dashboard.listening import DEFAULT_PORT, Address, listening_on
 from penstock.errors import ConfigurationError
 
 PARENT = """
 import sys
 from penstock.dashboard.beside import DashboardBeside
+from penstock.dashboard.guard import TOKEN_VARIABLE
 from penstock.dashboard.listening import listening_on
 
 beside = DashboardBeside(listening_on("127.0.0.1", 0))
@@ -35,6 +38,11 @@ def answers(address: str) -> bool:
         return get(address)[0] == 200
     except OSError:
         return False
+
+
+@pytest.fixture(autouse=True)
+def without_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
 
 
 @pytest.fixture
@@ -108,6 +116,66 @@ def test_it_shows_the_journal_until_it_is_ended(journal: Path) -> None:
     assert process.returncode is not None
     assert not is_alive(process.pid)
     beside.end()  # twice is once
+
+
+def test_one_whose_token_is_too_short_is_a_warning_and_no_address(
+    journal: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(TOKEN_VARIABLE, "short")
+    told: list[str] = []
+    beside = DashboardBeside(listening_on("127.0.0.1", 0))
+    with addresses_told(told.append):
+        assert beside.start(str(journal)) is None
+    assert told == []
+    (warning,) = caplog.messages
+    assert warning.startswith("the dashboard could not be started: the token has 5 characters.")
+    assert beside._process is None
+
+
+def test_one_that_asks_for_a_token_says_so(journal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for token, says in (("a-token-of-some-length", " (asks for the token)"), ("", "")):
+        monkeypatch.setenv(TOKEN_VARIABLE, token)
+        told: list[str] = []
+        beside = DashboardBeside(listening_on("127.0.0.1", 0))
+        with addresses_told(told.append):
+            address = beside.start(str(journal))
+        beside.end()
+        assert told == [f"{address}{says}"]
+
+
+def test_one_that_ends_before_it_should_leaves_its_last_words(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "notes").write_text("no journal, and no place for one")
+    beside = DashboardBeside(listening_on("127.0.0.1", 0))
+    beside.start(str(tmp_path / "notes"))
+    try:
+        wait_until(lambda: bool(caplog.messages), "a warning")
+        (warning,) = caplog.messages
+        assert warning.startswith("the dashboard has ended, and the query goes on without it: ")
+        assert f"{tmp_path / 'notes'} is a file" in warning
+        assert "penstock:" not in warning
+    finally:
+        beside.end()
+
+
+def test_one_that_was_ended_is_nothing_to_warn_of(
+    journal: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for as_asked in (True, False):
+        beside = DashboardBeside(listening_on("127.0.0.1", 0))
+        address = beside.start(str(journal))
+        assert address is not None
+        process = beside._process
+        assert process is not None
+        wait_until(lambda at=address: answers(at), "the dashboard answers")  # type: ignore[misc]
+        if not as_asked:
+            os.kill(process.pid, signal.SIGTERM)
+        beside.end()
+        for each in threading.enumerate():
+            if each.name == "penstock-dashboard-beside":
+                each.join(30)
+    assert caplog.messages == []
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, None])

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from typer.testing import CliRunner
 
 import penstock as ps
 from dashboard.journals import batch, write_journal
 from dashboard.processes import command, dashboard, get, is_alive, wait_until
+from penstock.cli import app
 from penstock.cli.complaints import WRONG
 
 TOKEN = "a-token-of-some-length"
@@ -46,6 +48,35 @@ def test_what_anybody_could_use_is_refused(journal: Path) -> None:
     assert "--host 0.0.0.0 lets other machines see" in refused(journal, "--host", "0.0.0.0")
     assert "--control lets people change a running query" in refused(journal, "--control")
     assert "the token has 5 characters" in refused(journal, token="short")
+
+
+def test_further_names_are_those_that_browsers_send(journal: Path) -> None:
+    with dashboard(journal, "--name", " Dash.Example ", "--name", "[FE80::1]") as running:
+        for host, status in (("dash.example", 200), ("DASH.example:80", 200), ("[fe80::1]:1", 200),
+                             ("evil.example", 421)):  # fmt: skip
+            assert get(running.address, "/", {"Host": host})[0] == status, host
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("dash.example:8765", "Leave the port out: --name dash.example"),
+        ("http://dash.example", "without http:// and port"),
+        ("two names", "is no name of a host"),
+        ("", "is no name of a host"),
+        ("*", "is no name of a host"),
+        ("dash.example/", "is no name of a host"),
+    ],
+)
+def test_a_name_that_no_browser_sends_is_refused(name: str, says: str, journal: Path) -> None:
+    result = CliRunner().invoke(app, ["dashboard", str(journal), "--name", name])
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (WRONG, "", 1)
+    assert says in result.stderr
+
+
+@pytest.mark.parametrize("number", ["99", "-1", "99999999999", "0"])
+def test_what_is_no_socket_is_refused(number: str, journal: Path) -> None:
+    assert f"--listening {number} is no socket" in refused(journal, "--listening", number)
 
 
 def test_a_journal_that_is_not_there_is_said(tmp_path: Path) -> None:

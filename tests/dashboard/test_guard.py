@@ -1,9 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
+import re
 import secrets
 from dataclasses import dataclass, field
+from html import unescape
 from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode
 
 import pytest
 
@@ -35,6 +40,28 @@ class Answer:
         return b"".join(each.get("body", b"") for each in self.messages).decode()
 
 
+_guards: dict[tuple[str | None, tuple[str, ...]], Guard] = {}
+
+
+@pytest.fixture(autouse=True)
+def restarted() -> None:
+    """Begin each test with dashboards that have let nobody in."""
+    _guards.clear()
+
+
+async def _site(scope: Any, receive: Any, send: Any) -> None:
+    """A site that says 200 to everything."""
+    scope["answer"].went_through = True
+    if scope["type"] == "http":
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"the site"})
+
+
+def guard(token: str | None, hosts: tuple[str, ...]) -> Guard:
+    """Return the one guard with this token; cookies are of a guard."""
+    return _guards.setdefault((token, hosts), Guard(_site, hosts, token))
+
+
 def ask(
     token: str | None = None,
     *,
@@ -48,12 +75,6 @@ def ask(
     """Send one request to a guard before a site that says 200 to everything."""
     answer = Answer()
 
-    async def site(scope: Any, receive: Any, send: Any) -> None:
-        answer.went_through = True
-        if kind == "http":
-            await send({"type": "http.response.start", "status": 200, "headers": []})
-            await send({"type": "http.response.body", "body": b"the site"})
-
     async def receive() -> dict[str, Any]:
         return {"type": f"{kind}.connect"}
 
@@ -63,19 +84,18 @@ def ask(
     sent = {**headers, **({"host": host} if host is not None else {})}
     scope = {
         "type": kind,
+        "answer": answer,
         "path": path,
         "query_string": query,
         "headers": [(name.encode(), value.encode("latin-1")) for name, value in sent.items()],
     }
-    asyncio.run(Guard(site, hosts, token)(scope, receive, send))
+    asyncio.run(guard(token, hosts)(scope, receive, send))
     return answer
 
 
-def cookie_of(token: str) -> str:
+def cookie_of(token: str, host: str = "127.0.0.1:8765") -> str:
     """Go in with a token, and return the cookie as a browser would send it back."""
-    from urllib.parse import quote
-
-    came = ask(token, query=f"token={quote(token)}".encode()).header("set-cookie")
+    came = ask(token, query=f"token={quote(token)}".encode(), host=host).header("set-cookie")
     assert came is not None
     return came.partition(";")[0]
 
@@ -136,7 +156,7 @@ def test_the_right_token_becomes_a_cookie_and_leaves_the_address(path: str) -> N
     assert "\n" not in where
     assert TOKEN not in where
     assert TOKEN not in cookie
-    assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
+    assert {"HttpOnly", "SameSite=Lax", "Path=/"} <= set(cookie.split("; "))
 
 
 @pytest.mark.parametrize(
@@ -173,13 +193,61 @@ def test_another_cookie_does_not(cookie: str, kind: str) -> None:
 
 
 def test_two_dashboards_of_one_machine_keep_their_cookies_apart() -> None:
-    one, other = cookie_of("the token of one"), cookie_of("the token of another")
+    one = cookie_of(TOKEN, "127.0.0.1:8765")
+    other = cookie_of("another-token-of-a-length", "127.0.0.1:9000")
     assert one.partition("=")[0] != other.partition("=")[0]
-    assert ask("the token of one", cookie=f"{other}; {one}").went_through
+    assert ask(TOKEN, host="127.0.0.1:8765", cookie=f"{other}; {one}").went_through
+    # Behind a proxy there need be no port.
+    assert ask(TOKEN, host="localhost", cookie=cookie_of(TOKEN, "localhost")).went_through
 
 
-def test_a_cookie_is_of_its_token_alone() -> None:
-    assert not ask(TOKEN, cookie=cookie_of("another-token-of-a-length")).went_through
+def test_a_cookie_of_the_same_name_does_not_lock_anybody_out() -> None:
+    cookie = cookie_of(TOKEN)
+    name = cookie.partition("=")[0]
+    assert ask(TOKEN, cookie=f"{name}=of another; {cookie}; {name}=").went_through
+    assert not ask(TOKEN, cookie=f"{name}=of another; {name}=").went_through
+
+
+def test_a_cookie_is_of_one_start_and_says_nothing_of_the_token() -> None:
+    first = cookie_of(TOKEN)
+    _guards.clear()
+    second = cookie_of(TOKEN)
+    assert first != second
+    assert not ask(TOKEN, cookie=first).went_through
+    assert ask(TOKEN, cookie=second).went_through
+    _, _, value = second.partition("=")
+    assert len(value) >= 43
+    for made in (TOKEN, f"penstock dashboard {TOKEN}"):
+        assert hashlib.sha256(made.encode()).hexdigest() not in second
+        assert hmac.new(TOKEN.encode(), made.encode(), "sha256").hexdigest() not in second
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        [("journal", "1"), ("range", "6h")],
+        [("x", '"><script>alert(1)</script>'), ("<b>", "\u00fc & co")],
+        [("range", "1h"), ("range", "//evil.example")],
+    ],
+)
+@pytest.mark.parametrize("given", [[], [("token", "wrong")]])
+def test_who_enters_the_token_comes_where_the_link_leads(
+    asked: list[tuple[str, str]], given: list[tuple[str, str]]
+) -> None:
+    query = urlencode([*given, *asked]).encode()
+    for path in ("/windows", "//evil.example/"):
+        body = ask(TOKEN, query=query, path=path).body
+        # It goes to the address that it stands at; no other can be written into it.
+        assert "action" not in body
+        assert "<script" not in body
+        assert "wrong" not in body.replace("wrong one", "")
+    kept = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)">', body)
+    assert [(unescape(name), unescape(value)) for name, value in kept] == asked
+    sent = urlencode([*asked, ("token", TOKEN)]).encode()
+    where = ask(TOKEN, query=sent, path="/windows").header("location")
+    assert where is not None
+    path, _, rest = where.partition("?")
+    assert (path, parse_qsl(rest)) == ("/windows", asked)
 
 
 def test_a_socket_is_not_opened_by_a_token_in_its_address() -> None:
@@ -202,24 +270,27 @@ def test_pages_of_other_sites_may_not_ask(kind: str, origin: str) -> None:
     assert kind == "websocket" or answer.status == 403
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "of-tomorrow"])
 @pytest.mark.parametrize(
     ("mode", "dest"),
     [("no-cors", "image"), ("no-cors", "script"), ("navigate", "iframe"), ("cors", "empty"),
      ("websocket", "websocket"), ("", "")],
 )  # fmt: skip
 def test_what_other_sites_pages_load_is_refused_though_it_has_no_origin(
-    mode: str, dest: str
+    mode: str, dest: str, site: str
 ) -> None:
-    told = {"sec-fetch-site": "cross-site", "sec-fetch-mode": mode, "sec-fetch-dest": dest}
+    told = {"sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": dest}
     answer = ask(TOKEN, cookie=cookie_of(TOKEN), **told)
     assert (answer.status, answer.went_through) == (403, False)
     assert ask(**told).status == 403
     assert not ask(kind="websocket", **told).went_through
-    assert ask(**(told | {"sec-fetch-site": "same-origin"})).went_through
+    for own in ("same-origin", "none"):
+        assert ask(**(told | {"sec-fetch-site": own})).went_through
 
 
-def test_a_link_on_another_site_may_lead_here() -> None:
-    told = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_link_on_another_site_may_lead_here(site: str) -> None:
+    told = {"sec-fetch-site": site, "sec-fetch-mode": "navigate"}
     assert ask(**told, **{"sec-fetch-dest": "document"}).went_through
 
 

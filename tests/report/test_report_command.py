@@ -66,6 +66,59 @@ def test_a_journal_after_html_is_no_file_to_write(
     assert (tmp_path / "report.html").is_file()
 
 
+@pytest.mark.parametrize("form", ["{0} {1} --html", "--html {1} {0}", "{0} --html {1}"])
+def test_a_journal_that_is_not_there_is_said_beside_one_that_is(
+    journal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for quiet in ([], ["-q"]):
+        code, out, err = run(*form.format(journal, "nosuch").split(), *quiet)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert "nosuch" in err
+    assert run(journal, "nosuch")[0] == 2
+    assert run(journal, "nosuch", "--html", "week.html")[0] == 2
+    assert list(tmp_path.glob("*.html")) == []
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_what_is_no_page_is_not_written_over(
+    journal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, joined: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("notes.txt").write_text("mine")
+    Path("empty").mkdir()
+    for named in ("notes.txt", "empty", "no-suffix"):
+        code, out, err = run(journal, *([f"--html={named}"] if joined else ["--html", named]))
+        assert (code, out) == (2, "")
+        assert f"--html {named} names no journal, and no page" in err
+    for of_journal in (journal, *journal.glob("*.jsonl")):
+        before = sorted((each, each.read_bytes()) for each in journal.iterdir())
+        code, _, err = run(journal, f"--html={of_journal}")
+        assert code == 2
+        assert "is a journal, and no place for a page" in err
+        assert sorted((each, each.read_bytes()) for each in journal.iterdir()) == before
+    assert Path("notes.txt").read_text() == "mine"
+    assert list(tmp_path.glob("*.html")) == []
+
+
+def test_the_one_that_could_not_be_told_is_said_also_when_quiet(
+    journal: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "new").mkdir()
+    line = '{"v":99,"seq":1,"at":1.0,"kind":"BatchSkipped","batch_id":1}\n'
+    (tmp_path / "new" / "journal-00000001.jsonl").write_text(line)
+    for options in (["--html", tmp_path / "run.html", "-q"], ["--json"], []):
+        code, _, err = run(journal, tmp_path / "new", *options)
+        assert (code, err.count("\n")) == (0, 1)
+        assert "schema 99" in err
+
+
+def test_one_journal_named_in_two_ways_is_one(journal: Path) -> None:
+    code, out, _ = run(journal, journal.parent, "--json")
+    assert code == 0
+    assert len(json.loads(out)["stories"]) == 1
+
+
 def test_json_is_all_that_is_printed(journal: Path, tmp_path: Path) -> None:
     page = tmp_path / "run.html"
     code, out, _ = run(journal, "--json", "--html", page)

@@ -145,6 +145,23 @@ def test_decisions_say_what_was_expected_and_what_came(story: Story) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("has_ended", "says"), [(True, "the run ended before"), (False, "not over yet")]
+)
+def test_of_a_decision_at_the_end_it_is_said_why_nothing_is_known(
+    tmp_path: Path, has_ended: bool, says: str
+) -> None:
+    *run, (ended_at, end) = whole_run()
+    assert isinstance(end, QueryStopped)
+    last = DecisionMade(599, Decision(7, "at last", expected_rows={"clicks": 1.0},
+                                      horizon_seconds=20.0))  # fmt: skip
+    told_of = [*run, (ended_at - 0.5, last), *([(ended_at, end)] if has_ended else [])]
+    (found,) = told(write(tmp_path, told_of)).stories
+    (table, *_) = chapter(found, "Decisions").tables
+    assert table.rows[-1][2] == "at last"
+    assert table.rows[-1][4] == says
+
+
 def test_operators_are_ranked_by_their_time(story: Story) -> None:
     (table,) = chapter(story, "The busiest operators").tables
     assert [row[:4] for row in table.rows] == [

@@ -12,6 +12,7 @@ import typer
 
 from penstock.cli.options import AsJson, OnlyResult
 from penstock.cli.saying import say
+from penstock.dashboard.guard import TOKEN_VARIABLE
 
 if TYPE_CHECKING:
     from penstock.dashboard.listening import Address
@@ -35,7 +36,7 @@ def dashboard(
     token: Annotated[
         str | None,
         typer.Option(
-            envvar="PENSTOCK_DASHBOARD_TOKEN",
+            envvar=TOKEN_VARIABLE,
             show_default=False,
             help="Who looks must know this. Better set as the variable than written here.",
         ),

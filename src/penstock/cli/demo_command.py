@@ -13,7 +13,7 @@ from penstock.cli.display import display
 from penstock.cli.options import AsJson, Master, OnlyErrors
 from penstock.cli.remaining import OfLoad
 from penstock.cli.saying import say
-from penstock.cli.time_left import spinning
+from penstock.cli.time_left import SPARK_STARTS_WITHIN, spinning
 
 
 def demo(
@@ -50,7 +50,7 @@ def demo(
             load,
             say=(lambda _: None) if json or quiet else say,
             progress=display(title, json=json, quiet=quiet, remaining=remaining),
-            starting=partial(spinning, quiet, "Starting Spark"),
+            starting=partial(spinning, quiet, "Starting Spark", usual=SPARK_STARTS_WITHIN),
             dashboard=dashboard and not json and not quiet,
         )
     if json:

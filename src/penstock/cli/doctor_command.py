@@ -12,7 +12,7 @@ import penstock.doctor as checks
 from penstock.cli.complaints import WRONG
 from penstock.cli.options import AsJson
 from penstock.cli.saying import say
-from penstock.cli.time_left import spinning
+from penstock.cli.time_left import SPARK_STARTS_WITHIN, spinning
 
 
 def doctor(
@@ -29,7 +29,8 @@ def doctor(
     Example: penstock doctor --start-spark
     """
     what = "Starting Spark and running a tiny job" if start_spark else "Looking"
-    with spinning(quiet, what):
+    usual = SPARK_STARTS_WITHIN if start_spark else None
+    with spinning(quiet, what, usual=usual):
         findings = checks.examine(start_spark=start_spark)
     if only is not None:
         names = ", ".join(finding.name for finding in findings)

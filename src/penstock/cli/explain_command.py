@@ -11,7 +11,7 @@ import typer
 from penstock.cli.job_file import JobFile
 from penstock.cli.options import AsJson, File, OnlyResult
 from penstock.cli.saying import say
-from penstock.cli.time_left import spinning
+from penstock.cli.time_left import SPARK_STARTS_WITHIN, spinning
 
 
 class ExplainFormat(StrEnum):
@@ -36,6 +36,6 @@ def explain(
     """
     from penstock.cli.run_job import explain_job
 
-    with spinning(quiet, "Starting Spark, to check the expressions"):
+    with spinning(quiet, "Starting Spark, to check the expressions", usual=SPARK_STARTS_WITHIN):
         text = explain_job(JobFile.parse(file), format.value)
     say(json_format.dumps({"format": format.value, "topology": text}) if json else text)

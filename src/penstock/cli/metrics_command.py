@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -41,6 +42,7 @@ def metrics(
     """Serve the metrics of journals to Prometheus.
 
     Follows journals of queries that run, also of several, until Ctrl-C. Queries are not touched.
+    With --json or --quiet only the address is printed.
     Example: penstock metrics ck --port 9108
     Example: penstock metrics ck --once
     """
@@ -48,29 +50,33 @@ def metrics(
     from penstock.metrics import exposition
     from penstock.metrics.collector import JournalCollector
 
-    if json and not once:
-        raise typer.BadParameter("--json prints the metrics once. Write --once --json")
     collector = JournalCollector(list(dict.fromkeys(journal_of(path) for path in journals)))
     if not once:
-        _serve(collector, port, host, quiet)
+        _serve(collector, port, host, json=json, quiet=quiet)
         return
-    _read(collector, quiet)
+    _read(collector, quiet or json)
     if json:
         say(json_format.dumps({"metrics": exposition.as_json(collector)}))
     else:
         say(exposition.as_text(collector), nl=False)
 
 
-def _serve(collector: JournalCollector, port: int, host: str, quiet: bool) -> None:
+def _serve(collector: JournalCollector, port: int, host: str, *, json: bool, quiet: bool) -> None:
     from penstock.metrics.server import MetricsServer
 
     server = MetricsServer(port, host)
     try:
         with suppress(KeyboardInterrupt):
-            _read(collector, quiet)
+            _read(collector, quiet or json)
             server.serve(collector)
-            if not quiet:
+            if json:
+                say(json_format.dumps({"address": server.address}))
+            elif quiet:
+                say(server.address)
+            else:
                 say(f"serving metrics at {server.address} until Ctrl-C")
+            # Who waits for the address reads it through a pipe.
+            sys.stdout.flush()
             threading.Event().wait()
     finally:
         server.close()
@@ -79,7 +85,7 @@ def _serve(collector: JournalCollector, port: int, host: str, quiet: bool) -> No
 def _read(collector: JournalCollector, quiet: bool) -> None:
     """Read journals for the first time, which takes a while where they are long."""
     with shown(quiet) as show:
-        while not collector.read_on(_LINES_AT_ONCE):
+        while not collector.read_on(_LINES_AT_ONCE, log=False):
             show("reading", collector.share_read())
     if collector.problems:
         raise ConfigurationError(collector.problems[0])

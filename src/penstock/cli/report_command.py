@@ -18,6 +18,7 @@ from penstock.cli.options import AsJson, OnlyResult
 from penstock.cli.saying import say
 from penstock.cli.time_left import Shown, shown
 from penstock.errors import ConfigurationError
+from penstock.journal.location import journal_of
 from penstock.plain_console import PlainConsole
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ USUAL_FILE = "report.html"
 # That of the dashboard and of inspect, so that a moment is the same one in all three.
 ZONE = UTC
 _PAGES = (".html", ".htm")
+_OPTION = "--html"
 
 
 class ReportCommand(ExampleCommand):
@@ -38,7 +40,7 @@ class ReportCommand(ExampleCommand):
 
 
 def with_usual_file(args: Sequence[str]) -> list[str]:
-    """Name the usual file after an ``--html`` that is followed by none.
+    """Name the usual file after an ``--html`` that is followed by a journal, or by nothing.
 
     >>> with_usual_file(["ck", "--html"]), with_usual_file(["--html", "-q", "ck"])
     (['ck', '--html=report.html'], ['--html=report.html', '-q', 'ck'])
@@ -46,18 +48,20 @@ def with_usual_file(args: Sequence[str]) -> list[str]:
     ['ck', '--html', 'run.html']
     """
     found = list(args)
-    for place, word in enumerate(found):
+    ends = found.index("--") if "--" in found else len(found)
+    for place, word in enumerate(found[:ends]):
         after = found[place + 1] if place + 1 < len(found) else "-"
-        if word == "--html" and not _names_a_page(after):
-            found[place] = f"--html={USUAL_FILE}"
+        if word == _OPTION and (after.startswith("-") or _is_journal(after)):
+            found[place] = f"{_OPTION}={USUAL_FILE}"
     return found
 
 
-def _names_a_page(word: str) -> bool:
-    if word.startswith("-"):
+def _is_journal(word: str) -> bool:
+    try:
+        journal_of(Path(word))
+    except ConfigurationError:
         return False
-    # A journal that is there is never what somebody wants to be written over.
-    return word.lower().endswith(_PAGES) or not Path(word).exists()
+    return True
 
 
 def report(
@@ -67,7 +71,9 @@ def report(
     ],
     html: Annotated[
         Path | None,
-        typer.Option(metavar="[FILE]", help="Write a page in one file; report.html unless said."),
+        typer.Option(
+            metavar="[FILE.html]", help="Write a page in one file; report.html unless said."
+        ),
     ] = None,
     since: Annotated[
         str | None,
@@ -93,10 +99,16 @@ def report(
     began, ended = _moment("since", since, -inf), _moment("until", until, inf)
     if began >= ended:
         raise typer.BadParameter(f"--since {since} is not before --until {until}")
-    histories = _read(journals, began, ended, quiet or json)
+    if html is not None:
+        _refuse_no_page(html)
+    # All of them before the first is read: what was mistyped should not be found out at the end.
+    found = list(dict.fromkeys(journal_of(path) for path in journals))
+    histories = _read(found, began, ended, quiet or json)
     told = report_of(histories, ZONE)
     if not told.stories:
         raise ConfigurationError(_nothing(told.problems))
+    for problem in told.problems.values():
+        say(f"penstock: {problem}", err=True)
     if html is not None:
         command = shlex.join(_command(journals, html, since, until))
         _write(html, page(told, ZONE, command, time.time()))
@@ -108,8 +120,6 @@ def report(
     elif not quiet:
         size = html.stat().st_size / 1024
         say(f"Written: {html} ({size:,.0f} KiB). Open it in a browser: {_address(html)}")
-        for problem in told.problems.values():
-            say(f"penstock: {problem}", err=True)
 
 
 def _read(
@@ -118,8 +128,7 @@ def _read(
     from penstock.history.journal_history import JournalHistory
 
     histories = [
-        JournalHistory(path, since_seconds=since, until_seconds=until)
-        for path in dict.fromkeys(journals)
+        JournalHistory(path, since_seconds=since, until_seconds=until) for path in journals
     ]
     with shown(quiet) as show:
         for number, history in enumerate(histories):
@@ -158,6 +167,20 @@ def _command(
     limits = [f"--since={since}"] if since else []
     limits += [f"--until={until}"] if until else []
     return ["penstock", "report", *map(str, journals), *limits, "--html", str(html)]
+
+
+def _refuse_no_page(html: Path) -> None:
+    """Refuse what is no name of a page: notes, or a journal whose name was mistyped."""
+    if html.suffix.lower() in _PAGES:
+        return
+    if _is_journal(str(html)):
+        raise ConfigurationError(
+            f"--html {html} is a journal, and no place for a page. Write --html={USUAL_FILE}"
+        )
+    raise ConfigurationError(
+        f"--html {html} names no journal, and no page: those end in .html. Write "
+        f"--html {html}.html, or correct the journal's name."
+    )
 
 
 def _write(html: Path, text: str) -> None:

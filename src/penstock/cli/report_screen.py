@@ -28,7 +28,6 @@ def as_screen(report: Report, zone: tzinfo) -> Group:
     for story in report.stories:
         parts += _story(story)
     parts.append(Text(f"\nTimes are {zone}.", style="dim"))
-    parts += [Text(f"\n{problem}", style="yellow") for problem in report.problems.values()]
     return Group(*parts)
 
 

@@ -15,7 +15,7 @@ from penstock.cli.job_file import JobFile
 from penstock.cli.options import AsJson, File, Master, OnlyErrors
 from penstock.cli.remaining import OfAvailable
 from penstock.cli.saying import say
-from penstock.cli.time_left import spinning
+from penstock.cli.time_left import SPARK_STARTS_WITHIN, spinning
 from penstock.windows.durations import seconds as seconds_of
 
 
@@ -100,6 +100,8 @@ def run(
     job = JobFile.parse(file)
     left = OfAvailable() if available_now else None
     remaining = {"remaining": left} if left else {}
+    # How long a cluster takes, only its owner can say.
+    usual = SPARK_STARTS_WITHIN if master.startswith("local") else None
     ended = run_job.run_job(
         job,
         checkpoint,
@@ -114,7 +116,7 @@ def run(
         journal=journal,
         views=run_job.Views(dashboard if dashboard_port is None else dashboard_port, metrics_port),
         left=left,
-        starting=partial(spinning, quiet, f"Starting Spark on {master}"),
+        starting=partial(spinning, quiet, f"Starting Spark on {master}", usual=usual),
     )
     if json:
         say(json_format.dumps(run_job.as_dict(ended)))

@@ -117,7 +117,9 @@ def run_job(
 
             if left is not None:
                 left.before_start(log.parent if log else None)
-            with addresses_told(lambda _: None):  # the display says it, with that of metrics
+            # The display says it, with that of metrics.
+            told: list[str] = []
+            with addresses_told(told.append):
                 query = run(
                     *job.build(spark),
                     checkpoint=checkpoint,
@@ -135,7 +137,8 @@ def run_job(
                 left.started(partial(files_there, frames))
         addresses = addresses_of(query)
         display: Progress = progress([output.name for output in query.topology.outputs])
-        for what, address in addresses.items():
+        as_told = addresses | ({"dashboard": told[-1]} if told else {})
+        for what, address in as_told.items():
             display.announce(f"{what}: {address}")
         record, by_ctrl_c = watch(query, display)
         return Ended(

@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
 from penstock.plain_console import PlainConsole
 
@@ -47,14 +56,33 @@ def shown(
         yield Shown(progress, at_first)
 
 
+SPARK_STARTS_WITHIN = "5 to 15 s"
+
+
 @contextmanager
-def spinning(quiet: bool, what: str, console: Console | None = None) -> Iterator[None]:
-    """Show that something is at work of which nobody knows how long it takes."""
+def spinning(
+    quiet: bool, what: str, console: Console | None = None, usual: str | None = None
+) -> Iterator[None]:
+    """Show that something is at work of which nobody knows how long it takes, and for how long.
+
+    ``usual`` is how long it mostly takes, in words, so that people know when to wonder.
+    """
     console = console or PlainConsole(stderr=True)
     if quiet or not console.is_terminal:
         yield
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"))
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), _SoFar(usual))
     with Progress(*columns, console=console, transient=True) as progress:
         progress.add_task(what, total=None)
         yield
+
+
+class _SoFar(ProgressColumn):
+    """For how many seconds something has been at work."""
+
+    def __init__(self, usual: str | None) -> None:
+        super().__init__()
+        self._usual = f" (usually {usual})" if usual else ""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{int(task.elapsed or 0)} s{self._usual}", style="dim")

@@ -5,17 +5,24 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
+import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 
+from penstock.dashboard.guard import TOKEN_VARIABLE, check_address
 from penstock.dashboard.listening import DEFAULT_PORT, LOCALHOST, Address, listening_on
 from penstock.errors import ConfigurationError
 from penstock.secrets import logger
 
 _END_WITHIN_SECONDS = 5.0
+_LAST_LINES = 20
+# Somebody ended it on purpose.
+_AS_ASKED = (0, -signal.SIGTERM, -signal.SIGINT)
 _log = logger("penstock.dashboard")
 
 
@@ -28,7 +35,10 @@ _tell: ContextVar[Callable[[str], object]] = ContextVar("tell", default=_to_stde
 
 @contextlib.contextmanager
 def addresses_told(tell: Callable[[str], object]) -> Iterator[None]:
-    """Have the address of a dashboard that starts told in this way, and not on standard error."""
+    """Have the address of a dashboard that starts told in this way, and not on standard error.
+
+    Where it asks for a token, what is told says so after the address.
+    """
     before = _tell.set(tell)
     try:
         yield
@@ -48,33 +58,53 @@ class DashboardBeside:
         """Where browsers find it."""
         return str(Address.of(self._listening))
 
-    def start(self, journal: str) -> None:
-        """Start the process and tell its address.
+    def start(self, journal: str) -> str | None:
+        """Start the process, tell its address and return it; None where it can't start.
 
-        A dashboard that can't start is logged, and costs the query nothing. It lives as long as
-        this process: also after the query, so that its end can be looked at.
+        A dashboard that can't start, or ends before it is asked to, is logged, and costs the query
+        nothing. It lives as long as this process: also after the query, so that its end can be
+        looked at. Like any other it asks for the token that the environment has, if it has one.
         """
         place, address = self._listening.fileno(), self.address
+        # As on the command line, an empty variable is none.
+        token = os.environ.get(TOKEN_VARIABLE) or None
         command = [sys.executable, "-m", "penstock", "dashboard", journal, "--quiet", "--wait"]
         command += ["--listening", str(place), "--parent", str(os.getpid())]
         try:
+            check_address(LOCALHOST, token, control=False)
             # A list of our own words and a path, and no shell.
             self._process = subprocess.Popen(  # nosec B603
                 command,
                 pass_fds=[place],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
                 # Ctrl-C is for the query; the dashboard is to show how that ends.
                 start_new_session=True,
             )
-        except OSError as error:
+        except (OSError, ConfigurationError) as error:
             _log.warning("the dashboard could not be started: %s", error)
-            return
+            return None
         finally:
             self._listening.close()
         atexit.register(self.end)
-        _tell.get()(address)
+        threading.Thread(
+            target=self._watch, args=(self._process,), name="penstock-dashboard-beside", daemon=True
+        ).start()
+        _tell.get()(address if token is None else f"{address} (asks for the token)")
+        return address
+
+    def _watch(self, process: subprocess.Popen[bytes]) -> None:
+        """Read what the process complains of, and say it where it ends before it should."""
+        assert process.stderr is not None
+        with process.stderr:
+            last = deque(process.stderr, _LAST_LINES)
+        code = process.wait()
+        if self._process is not process or code in _AS_ASKED:
+            return
+        said = [line for line in (each.decode(errors="replace").strip() for each in last) if line]
+        why = said[-1].removeprefix("penstock: ") if said else f"exit code {code}"
+        _log.warning("the dashboard has ended, and the query goes on without it: %s", why)
 
     def end(self) -> None:
         """End the process."""

@@ -49,3 +49,19 @@ def listening_on(host: str, port: int) -> socket.socket:
             "Take another port, or 0 for any that is free."
         ) from None
     return listening
+
+
+def inherited(number: int) -> socket.socket:
+    """Return the socket that the process which started this one listens on, by its number."""
+    try:
+        listening = socket.socket(fileno=number)
+        if listening.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            return listening
+        reason = "it is connected, or not yet open"
+        listening.detach()  # it is not ours to close
+    except (OSError, ValueError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+    raise ConfigurationError(
+        f"--listening {number} is no socket that the dashboard could take over: {reason}. It is "
+        "for a process that starts the dashboard beside itself. Write --port instead."
+    )

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.dashboard.guard import LOOPBACK, check_address
-from penstock.dashboard.listening import DEFAULT_PORT, LOCALHOST, Address, listening_on
+from penstock.dashboard.guard import LOOPBACK, browsers_name, check_address
+from penstock.dashboard.listening import DEFAULT_PORT, LOCALHOST, Address, inherited, listening_on
 from penstock.dashboard.watched import Watched
 from penstock.secrets import keep_secret
 
@@ -43,16 +43,17 @@ def serve(
     the parent has opened, by its number.
     """
     check_address(host, token, control=control)
+    hosts = _hosts(host, names)
     keep_secret(token)
     # Whoever opens a page should not wait for the thread that reads journals.
     sys.setswitchinterval(_SWITCH_SECONDS)
     watched = Watched(journals, wait=wait)
-    place = listening_on(host, port) if listening is None else socket.socket(fileno=listening)
+    place = listening_on(host, port) if listening is None else inherited(listening)
     with place:
         # What is read first is read while the web server is still being loaded.
         watched.start()
         try:
-            _serve(watched, place, _hosts(host, names), token, control, parent, ready)
+            _serve(watched, place, hosts, token, control, parent, ready)
         finally:
             watched.stop()
 
@@ -103,11 +104,12 @@ def _end_with(server: uvicorn.Server, parent: int) -> None:
 def _hosts(host: str, names: Sequence[str]) -> tuple[str, ...]:
     """Return the names by which a dashboard may be asked; any, where it listens everywhere.
 
-    >>> _hosts("127.0.0.1", ["box"])
+    >>> _hosts("127.0.0.1", ["Box"])
     ('127.0.0.1', 'localhost', '::1', 'box')
     """
+    known = tuple(browsers_name(name) for name in names)
     if host in LOOPBACK:
-        return (*LOOPBACK, *names)
-    if names:
-        return (host, *LOOPBACK, *names)
+        return (*LOOPBACK, *known)
+    if known:
+        return (host.lower(), *LOOPBACK, *known)
     return ("*",)

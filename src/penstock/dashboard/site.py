@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from math import ceil
 
 from fastapi import FastAPI, Request
@@ -14,6 +15,7 @@ from nicegui import ui
 from penstock.dashboard.control_form import ControlForm
 from penstock.dashboard.frame import Frame, Page
 from penstock.dashboard.guard import Guard
+from penstock.dashboard.loads import Loads
 from penstock.dashboard.markup import Safe, element, joined, notice
 from penstock.dashboard.pages import (
     compare,
@@ -57,17 +59,13 @@ def make_site(
     """Return the site for some journals; ``control`` adds the page that changes a query."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     pages = [*PAGES, COMPARE, *([CONTROL] if control else [])]
+    loads = Loads()
     for page, sections in PAGES.items():
-        _add(watched, page, pages, lambda view, make=sections: _of_query(watched, view, make))  # type: ignore[misc]
-    _add(watched, COMPARE, pages, lambda view: _of_all(watched, view))
+        _add(watched, loads, page, pages, partial(_of_query, watched, make=sections))
+    _add(watched, loads, COMPARE, pages, lambda view: _of_all(watched, view))
     if control:
-        _add(
-            watched,
-            CONTROL,
-            pages,
-            lambda view: _of_query(watched, view, control_page.sections),
-            True,
-        )
+        made = partial(_of_query, watched, make=control_page.sections)
+        _add(watched, loads, CONTROL, pages, made, has_form=True)
     _say_what_is_missing(pages)
     app.add_middleware(Guard, hosts=hosts, token=token)
     ui.run_with(
@@ -105,6 +103,7 @@ def _link(page: Page) -> Safe:
 
 def _add(
     watched: Watched,
+    loads: Loads,
     page: Page,
     pages: Sequence[Page],
     sections: Callable[[View], list[Section]],
@@ -112,6 +111,7 @@ def _add(
 ) -> None:
     @ui.page(page.path, title=f"{page.title} · Penstock")
     def build(journal: str = "", query: str = "", range: str = "") -> None:
+        loads.sent(ui.context.client)
         view = View.of(watched, journal, query, range)
         frame = Frame(watched, view, page, pages)
         with ui.element("div").classes("page").props('id="content" tabindex="-1"'):

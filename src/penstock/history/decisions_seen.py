@@ -64,6 +64,12 @@ class Outcome:
             return None
         return self.expected_rows / self.actual_rows - 1.0
 
+    def why_unknown(self, *, has_ended: bool) -> str | None:
+        """Say why it is not known what came: the time is not over, or never will be."""
+        if self.is_over:
+            return None
+        return "the run ended before" if has_ended else "not over yet"
+
 
 class DecisionsSeen:
     """Decisions and forecasts of a query; the newest of them whole, the rest as counts."""

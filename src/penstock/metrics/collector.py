@@ -41,7 +41,7 @@ class _Followed:
         self._follower = follower_of(path)
         self._is_too_new = False
 
-    def read_on(self, most_lines: int | None) -> bool:
+    def read_on(self, most_lines: int | None, *, log: bool) -> bool:
         """Read so many lines at most; say whether that was all there is."""
         if self._is_too_new:
             return True
@@ -52,7 +52,7 @@ class _Followed:
                 lines += 1
         except (ConfigurationError, OSError) as error:
             self._is_too_new = isinstance(error, ConfigurationError)
-            if self.problem is None:
+            if log and self.problem is None:
                 _log.warning("the journal %s can't be read on: %s", self.path, error)
             self.problem = str(error)
             return True
@@ -93,11 +93,16 @@ class JournalCollector(Collector):
         """Why journals could not be read on, those where that is so."""
         return [each.problem for each in self._journals if each.problem is not None]
 
-    def read_on(self, most_lines: int | None = None) -> bool:
-        """Read what is new, so many lines of each journal at most; say whether that was all."""
+    def read_on(self, most_lines: int | None = None, *, log: bool = True) -> bool:
+        """Read what is new, so many lines of each journal at most; say whether that was all.
+
+        A journal that can't be read on is logged, unless whoever asks tells its ``problems``.
+        """
         with self._lock:
             # Of each of them, also where the first is not read to its end.
-            is_all = min([each.read_on(most_lines) for each in self._journals], default=True)
+            is_all = min(
+                [each.read_on(most_lines, log=log) for each in self._journals], default=True
+            )
         if is_all:
             self._caught_up.set()
         return is_all

@@ -1,7 +1,6 @@
 """For tests of your own jobs: rows in, rows out, on a real Spark.
 
-The first run of a process starts Spark, which takes some 14 s on 2 cores. After that, a run with
-SQL only takes 0.65 s, and one with Python functions and windows a few seconds.
+The first run of a process starts Spark, which takes seconds; the guide to testing says how long.
 
 >>> from penstock.testing import ManualClock, run_batches, spark_session
 >>> spark = spark_session()

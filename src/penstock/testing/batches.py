@@ -67,9 +67,8 @@ def run_batches(
     Raises what made the run fail, as ``Query.await_termination`` does; Spark's log does not tell
     it besides, unless it is set to INFO or more.
 
-    The first run of a process starts Spark: some 6 s on 2 cores with nothing else to do. After
-    that, two micro-batches of SQL take half a second, and with Python functions 0.7 s; windows take
-    half a second a micro-batch.
+    The first run of a process starts Spark, which takes seconds; the guide to testing says how long
+    that and what follows take.
 
     Parameters
     ----------

@@ -134,8 +134,8 @@ def _expected(outcome: Outcome, horizon_seconds: float | None) -> str:
 
 def _came(outcome: Outcome, has_ended: bool) -> str:
     said = []
-    if not outcome.is_over:
-        said.append("the run ended before" if has_ended else "not over yet")
+    if (why := outcome.why_unknown(has_ended=has_ended)) is not None:
+        said.append(why)
     if outcome.actual_rows is not None:
         error = f" (forecast {signed_share(outcome.error)})" if outcome.error is not None else ""
         said.append(f"{counted(outcome.actual_rows, 'row')} came{error}")

@@ -73,15 +73,15 @@ def _row(query: QueryHistory, made: Made, zone: tzinfo) -> tuple[str, ...]:
         f"{before}{decision.slots}",
         f"{decision.reason}{held}",
         figure(found.expected_rows),
-        _came(found),
+        _came(found, has_ended=query.stopped is not None),
         "-" if found.error is None else f"{found.error:+.0%}".replace("%", " %"),
         _shares(found),
     )
 
 
-def _came(found: Outcome) -> str:
+def _came(found: Outcome, *, has_ended: bool) -> str:
     if found.actual_rows is None:
-        return "-" if found.is_over else "not over"
+        return found.why_unknown(has_ended=has_ended) or "-"
     return figure(found.actual_rows)
 
 
