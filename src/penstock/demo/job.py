@@ -24,7 +24,7 @@ from penstock.sources.trace import Trace
 READING = "ts timestamp, sensor bigint, site string, celsius double"
 FULL_SCALE = 0.995
 SITES = 12
-TRIGGER_SECONDS = 2
+TRIGGER_SECONDS = 4
 UNEVEN = KeyCost(low_ms=1.0, high_ms=15.0)
 SENSORS = ZipfKeys(1_000)
 SEED = 7
@@ -137,7 +137,7 @@ def policy() -> ps.AutoScalePlus:
     return ps.AutoScalePlus(
         interval=1,
         batch_within="6 seconds",
-        horizon="4 seconds",
+        horizon=f"{TRIGGER_SECONDS} seconds",
         window="20 seconds",
         rails=ps.GuardRails(
             scale_out_cool_down="1 second", scale_in_cool_down="6 seconds", scale_in_after=2
