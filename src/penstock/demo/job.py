@@ -120,7 +120,7 @@ class Load:
             keys=SENSORS,
             cost=self.cost,
             delays=ps.sources.ExponentialDelay(mean_seconds=1.5, fraction=0.1),
-            max_rows_per_batch=max(1, round(4 * TRIGGER_SECONDS * self.rate)),
+            max_rows_per_batch=max(1, round(2 * TRIGGER_SECONDS * self.rate)),
             seed=SEED,
             origin=self.origin,
             spark=spark,
