@@ -61,7 +61,7 @@ def test_where_nothing_is_known_it_says_so(audit: ModuleType) -> None:
     assert audit.judge(report(UNKNOWN), "", 1) == (0, said)
 
 
-REFUSED = "requests.exceptions.ProxyError: HTTPSConnectionPool(host='pypi.org', port=443): Max"
+REFUSED = "requests.exceptions.ProxyError: HTTPSConnectionPool(host='index.example', port=443): Max"
 
 
 @pytest.mark.parametrize(
