@@ -20,6 +20,7 @@ PLACES = (
     "src/penstock/**/*.yaml",
     "deploy/Dockerfile",
     "deploy/*.py",
+    "deploy/*.sh",
     "deploy/*/*.yaml",
     "deploy/*/*.sh",
 )
