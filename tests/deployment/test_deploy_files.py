@@ -238,6 +238,21 @@ def test_the_script_for_yarn_hands_all_to_spark_submit(tmp_path: Path) -> None:
     assert words[-3:] == ["job.py", "hdfs:///job", "--more"]
 
 
+def test_the_page_on_yarn_sets_and_names_what_the_script_does() -> None:
+    """Above all the Python of the driver, which has no ./env where it runs."""
+    page = (ROOT / "docs" / "how-to" / "yarn.md").read_text()
+    script = (DEPLOY / "yarn" / "submit.sh").read_text()
+    for program in ("spark-submit", "venv-pack"):
+        assert told_to(page, program) == told_to(script, program) != set(), program
+
+
+def told_to(text: str, program: str) -> set[str]:
+    """Return the variables and options that the one line of a program gives it."""
+    lines = re.sub(r"\\\n *", "", text).splitlines()
+    (line,) = [each for each in lines if re.search(rf'{program}"? --', each)]
+    return set(re.findall(r"\b[A-Z_]+(?==)|(?<= )--[a-z-]+", line))
+
+
 def test_the_job_counts_its_rows(spark: SparkSession, tmp_path: Path) -> None:
     spec = importlib.util.spec_from_file_location("deployed_job", DEPLOY / "job.py")
     assert spec is not None
