@@ -119,6 +119,10 @@ def test_driver_and_executors_have_one_image_and_see_one_disk() -> None:
     assert volumes["spark"]["configMap"]["name"] == the("ConfigMap")["metadata"]["name"]
     (variable,) = container()["env"]
     assert variable == {"name": "SPARK_CONF_DIR", "value": mounts["spark"]}
+    page = (ROOT / "docs" / "how-to" / "kubernetes.md").read_text()
+    for who in ("driver", "executor"):
+        at = f"--conf spark.kubernetes.{who}.volumes.persistentVolumeClaim.data"
+        assert f"{at}.options.claimName={name} {at}.mount.path={mounts['data']} " in page
     # The job keeps what it writes on that disk.
     assert container()["command"][-1] == mounts["data"]
 
