@@ -41,7 +41,7 @@ def balance(df: DataFrame, k: int, *, cost: str | KeyCosts) -> DataFrame:
     another of the ``k``: with very few rows in each, ``df.coalesce(1)`` before balances better.
     Nothing runs until Spark needs the result.
 
-        ps.balance(df, 8, cost="bytes").mapInArrow(parse, "...")
+        ps.balance(df, 8, cost="bytes").mapInArrow(parse, "user string")
     """
     df = require_classic(df)
     check_columns(_LABEL, df.schema, "Rename one with df.toDF(...)")
@@ -69,7 +69,8 @@ class KeyCosts:
 
         costs = ps.KeyCosts("user")
         for df in days:
-            ps.balance(df, 8, cost=costs).mapInArrow(costs.timed(parse), schema).write...
+            parsed = ps.balance(df, 8, cost=costs).mapInArrow(costs.timed(parse), "user string")
+            parsed.write.mode("append").parquet("out/parsed")
 
     Until something is learnt, rows are dealt in turn. ``epsilon``, ``delta`` and ``seed`` are those
     of the sketch.

@@ -119,6 +119,10 @@ def test_driver_and_executors_have_one_image_and_see_one_disk() -> None:
     assert volumes["spark"]["configMap"]["name"] == the("ConfigMap")["metadata"]["name"]
     (variable,) = container()["env"]
     assert variable == {"name": "SPARK_CONF_DIR", "value": mounts["spark"]}
+    page = (ROOT / "docs" / "how-to" / "kubernetes.md").read_text()
+    for who in ("driver", "executor"):
+        at = f"--conf spark.kubernetes.{who}.volumes.persistentVolumeClaim.data"
+        assert f"{at}.options.claimName={name} {at}.mount.path={mounts['data']} " in page
     # The job keeps what it writes on that disk.
     assert container()["command"][-1] == mounts["data"]
 
@@ -236,6 +240,21 @@ def test_the_script_for_yarn_hands_all_to_spark_submit(tmp_path: Path) -> None:
     assert f"{tmp_path}/env.tar.gz#env" in words
     assert "spark.dynamicAllocation.enabled=false" in words
     assert words[-3:] == ["job.py", "hdfs:///job", "--more"]
+
+
+def test_the_page_on_yarn_sets_and_names_what_the_script_does() -> None:
+    """Above all the Python of the driver, which has no ./env where it runs."""
+    page = (ROOT / "docs" / "how-to" / "yarn.md").read_text()
+    script = (DEPLOY / "yarn" / "submit.sh").read_text()
+    for program in ("spark-submit", "venv-pack"):
+        assert told_to(page, program) == told_to(script, program) != set(), program
+
+
+def told_to(text: str, program: str) -> set[str]:
+    """Return the variables and options that the one line of a program gives it."""
+    lines = re.sub(r"\\\n *", "", text).splitlines()
+    (line,) = [each for each in lines if re.search(rf'{program}"? --', each)]
+    return set(re.findall(r"\b[A-Z_]+(?==)|(?<= )--[a-z-]+", line))
 
 
 def test_the_job_counts_its_rows(spark: SparkSession, tmp_path: Path) -> None:

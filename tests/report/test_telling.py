@@ -63,6 +63,11 @@ def test_the_headline_says_how_it_went(story: Story) -> None:
     )
 
 
+def test_the_page_on_reports_shows_this_story(story: Story) -> None:
+    page = Path(__file__).parents[2] / "docs" / "report.md"
+    assert " ".join([*story.headline]) in " ".join(page.read_text().split())
+
+
 def test_a_row_late_for_two_operators_is_said_to_count_for_each(tmp_path: Path) -> None:
     late: list[tuple[float, KnownEvent]] = [
         (1.0, RowsLate(0, name, 4)) for name in ("sums", "best")

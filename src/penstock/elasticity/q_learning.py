@@ -74,10 +74,10 @@ class QLearning(Adapting):
     ) -> None:
         """Learn the table anew from observations in their order, or from samples of rates.
 
-        First every number of slots is tried once for every bucket. Then every round goes through
-        all samples and tries, for each, the best number of slots so far, or with the probability
-        ``exploration`` one of those tried least. A sample with n slots busy u of the time would
-        keep m slots busy u n / m.
+        First every number of slots is tried once for every bucket. Then each of the ``rounds`` goes
+        through all samples and tries, for each, the best number of slots so far, or with the
+        probability ``exploration`` one of those tried least. A sample with n slots busy u of the
+        time would keep m slots busy u n / m. The same ``seed`` learns the same table.
         """
         whole("QLearning.train", "rounds", rounds, most=MOST_ROUNDS)
         number("QLearning.train", "exploration", exploration, above=0, up_to=1)

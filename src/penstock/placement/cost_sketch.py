@@ -27,7 +27,8 @@ class CostSketch:
 
     Two Count-Min sketches with the same hash functions: F counts the rows of each key, W sums what
     they cost. The row of cells where F is smallest, and so shares its cell with the fewest other
-    keys, gives W / F. Costs are in any one unit, 0 or more.
+    keys, gives W / F. Costs are in any one unit, 0 or more. ``epsilon``, ``delta`` and ``seed`` are
+    those of :class:`~penstock.CountMinSketch`.
 
     >>> sketch = CostSketch()
     >>> sketch.update(np.array([3, 3, 4], np.uint64), np.array([1.0, 2.0, 9.0]))

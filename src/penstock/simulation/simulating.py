@@ -46,10 +46,13 @@ def simulate(
     ``map2:rate=1000,dispersion=1000,seconds=600``. ``topology`` is the name of one that comes with
     Penstock (``tweets``), a YAML or Python file, or a ``SimulatedTopology``. ``policies`` are
     written as on the command line (``replica-pool:utilisation=0.8``), or are given by label.
-    ``sweep`` tries all combinations of settings, such as ``policy.margin=0.1,0.2``.
+    ``cluster`` is a ``MicroBatch``, Penstock's own unless said, or a ``ReplicaEngine``. ``sweep``
+    tries all combinations of settings, such as ``policy.margin=0.1,0.2``; ``seed`` is that of all
+    that is drawn.
 
     ``workers`` above 1 runs in processes of their own (0: one for each core), and needs a script
-    that can be imported.
+    that can be imported. ``journals`` is a directory that gets each run's journal, and
+    ``on_progress`` is called with what is being done and the share that is done.
 
     >>> found = simulate([200.0] * 60, "tweets", ["static:2", "static:4"])
     >>> found.best.label, round(found["static:2"].measures.saved, 2)
