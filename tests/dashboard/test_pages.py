@@ -237,6 +237,17 @@ def shared(query: str = "clicks") -> list[Timed]:
     ]
 
 
+def test_starts_of_queries_that_share_a_journal_say_whose_they_are(tmp_path: Path) -> None:
+    again = (BEGAN + 60.0, replace(started("orders"), query_id="another"))
+    shown = shown_of(tmp_path, [(BEGAN, started("clicks")), *shared(), again], after_seconds=60.0)
+    rows = read_page(faults.sections(shown)).rows("time (UTC)", "query")
+    assert [row[1] for row in rows] == ["orders", "clicks"]
+    # Since its own start, not the newest of all.
+    assert read_page(now.sections(shown)).tiles["State"][1] == "for 1 min 2 s"
+    alone = shown_of(tmp_path / "alone", steady())
+    assert len(read_page(faults.sections(alone)).rows("time (UTC)", "Penstock")) == 1
+
+
 def test_slots_in_force_of_queries_that_share_them_are_those_of_all(tmp_path: Path) -> None:
     shown = shown_of(tmp_path, shared())
     said = read_page(control.sections(shown))

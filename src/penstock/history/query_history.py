@@ -66,6 +66,7 @@ class QueryHistory:
         self.name = name
         self.started: QueryStarted | None = None
         self.stopped: QueryStopped | None = None
+        self.stopped_at_seconds = nan
         self.topology: TopologyPlanned | None = None
         self.batches = GrowingTable(BATCH_COLUMNS)
         self.operators = OperatorTables()
@@ -161,7 +162,7 @@ class QueryHistory:
 
     def stop(self, at_seconds: float, told: QueryStopped) -> None:
         """Take in that the query ended."""
-        self.stopped = told
+        self.stopped, self.stopped_at_seconds = told, at_seconds
         self.faults.stop(at_seconds, told)
 
     def plan(self, at_seconds: float, told: TopologyPlanned) -> None:

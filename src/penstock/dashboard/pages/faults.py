@@ -33,7 +33,7 @@ def sections(shown: Shown) -> list[Section]:
             "letters.",
         ),
         Html(_faults(seen), "Faults that the query got over"),
-        Html(_starts(seen), "Starts and restarts"),
+        Html(_starts(seen, shown.query.name), "Starts and restarts"),
     ]
     if seen.shed.total:
         found.append(Html(_shed(seen), "Rows set aside on purpose"))
@@ -88,16 +88,24 @@ def _faults(seen: FaultsSeen) -> Safe:
     )
 
 
-def _starts(seen: FaultsSeen) -> Safe:
+def _starts(seen: FaultsSeen, query: str) -> Safe:
+    # A query that has a name here shares its journal with others, and starts are those of all.
     rows = [
-        (moment(each.at_seconds), each.version, count(each.slots), each.after or NOTHING)
+        (
+            moment(each.at_seconds),
+            *((each.name,) if query else ()),
+            each.version,
+            count(each.slots),
+            each.after or NOTHING,
+        )
         for each in islice(reversed(seen.began), MOST_SHOWN)
     ]
+    whose = ("query",) if query else ()
     return table(
         "The newest first",
-        ("time (UTC)", "Penstock", "slots", "the run before ended"),
+        ("time (UTC)", *whose, "Penstock", "slots", "the run before ended"),
         rows,
-        words=(0, 1, 3),
+        words=(0, 1, 2, 4) if query else (0, 1, 3),
         empty="No start was written down.",
     )
 

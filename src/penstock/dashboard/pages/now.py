@@ -130,9 +130,11 @@ def _since(shown: Shown) -> str:
     query = shown.query
     if query.stopped is not None:
         return f"last word at {moment(query.last_at_seconds)} UTC"
-    if query.faults.began:
-        return f"for {span(shown.now_seconds - query.faults.began[-1].at_seconds)}"
-    return ""
+    began = query.faults.newest_start(query.name)
+    if began is None:
+        return ""
+    ago = shown.now_seconds - began.at_seconds
+    return f"for {span(ago)}" if ago >= 0 else f"began at {moment(began.at_seconds)} UTC"
 
 
 def _slot_words(shown: Shown) -> str:
