@@ -92,6 +92,30 @@ def test_now_says_that_a_query_failed_and_why(shown: Shown) -> None:
     assert found.tiles["Slots"][1] == "3 planned, 3 requested, 2 observed"
 
 
+def test_a_query_that_failed_before_its_first_batch_says_why(tmp_path: Path) -> None:
+    failed = e.QueryStopped("failed", "no such table: clicks")
+    shown = shown_of(tmp_path, [(BEGAN, started()), (BEGAN, planned()), (BEGAN + 5.0, failed)])
+    said = read_page(now.sections(shown)).text
+    assert "The query failed. no such table: clicks" in said
+    assert "The query ended before its first micro-batch did." in said
+    assert "as soon as it is committed" not in said
+    assert "The query failed. no such table: clicks" in read_page(faults.sections(shown)).text
+
+
+def test_a_query_whose_first_batch_never_ends_falls_silent(tmp_path: Path) -> None:
+    events: list[Timed] = [(BEGAN, started()), (BEGAN, planned())]
+    shown = shown_of(tmp_path, events, after_seconds=59.0)
+    assert shown.state == ("starting", "soft")
+    assert "Nothing was heard" not in read_page(now.sections(shown)).text
+    shown = shown_of(tmp_path, events, after_seconds=300.0)
+    assert shown.state == ("silent", "warn")
+    assert shown.idle_seconds == 300.0, "the page says for how long, and is drawn each minute"
+    said = read_page(now.sections(shown)).text
+    assert "Nothing was heard of the query for 5 min 0 s." in said
+    assert "Its first batch takes long, it has no rows to take, or its process died" in said
+    assert "No micro-batch has ended yet." in said
+
+
 def test_now_says_when_a_query_is_silent_or_over_its_trigger(tmp_path: Path) -> None:
     events = [*steady(2), batch(2, seconds=3.0)]
     found = read_page(now.sections(shown_of(tmp_path, events, after_seconds=90.0)))

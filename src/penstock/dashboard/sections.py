@@ -107,14 +107,12 @@ class Shown:
         """Say how the query is, and in which tone to say so."""
         query = self.query
         if query.stopped is not None:
-            if query.stopped.error:
-                return "failed", "bad"
-            return "ended", "soft"
-        if query.newest is None:
-            return ("starting", "soft") if query.started else ("no batch yet", "soft")
+            return ("failed", "bad") if query.failure else ("ended", "soft")
+        if query.newest is None and not query.started:
+            return "no batch yet", "soft"
         if self.now_seconds - query.last_at_seconds > self.silent_seconds:
             return "silent", "warn"
-        return "running", "good"
+        return ("starting", "soft") if query.newest is None else ("running", "good")
 
     @property
     def silent_seconds(self) -> float:
@@ -125,10 +123,10 @@ class Shown:
     @property
     def idle_seconds(self) -> float:
         """How long a running query has ended no batch, beyond what its batches usually take."""
-        last = self.query.batches.last()
+        query, last = self.query, self.query.batches.last()
         usual = (3 * each for each in (last["trigger"], last["seconds"]) if isfinite(each))
-        idle = self.now_seconds - last["at"]
-        is_idle = self.query.is_running and idle > max((_IDLE_SECONDS, *usual))
+        idle = self.now_seconds - (last["at"] if isfinite(last["at"]) else query.last_at_seconds)
+        is_idle = query.is_running and idle > max((_IDLE_SECONDS, *usual))
         return idle if is_idle else 0.0
 
 

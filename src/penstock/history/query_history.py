@@ -97,6 +97,11 @@ class QueryHistory:
         return self.stopped is None and (self.started or self.newest) is not None
 
     @property
+    def failure(self) -> str | None:
+        """The error that ended the query; None where none did."""
+        return self.stopped.error if self.stopped is not None else None
+
+    @property
     def shared_slots(self) -> float:
         """The slots planned for all queries of the journal; NaN where it is of this one alone.
 

@@ -18,6 +18,7 @@ def sections(shown: Shown) -> list[Section]:
     seen, batches = shown.query.faults, shown.batches()
     failed = Line("failed", batches["at"], batches["failed"], colour=COLOURS[5])
     found: list[Section] = [
+        *_failure(shown),
         *_unread(seen),
         Html(tiles(_tiles(shown))),
         Chart(
@@ -38,6 +39,11 @@ def sections(shown: Shown) -> list[Section]:
     if seen.shed.total:
         found.append(Html(_shed(seen), "Rows set aside on purpose"))
     return found
+
+
+def _failure(shown: Shown) -> list[Section]:
+    failure = shown.query.failure
+    return [Html(notice("The query failed.", failure, tone="bad"))] if failure else []
 
 
 def _unread(seen: FaultsSeen) -> list[Section]:

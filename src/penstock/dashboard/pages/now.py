@@ -19,10 +19,10 @@ def sections(shown: Shown) -> list[Section]:
     """Say how the query is doing."""
     batches = shown.batches()
     made: list[Section] = []
-    if not len(batches):
-        return [Html(_nothing(shown))]
     if (said := _remark(shown)) is not None:
         made.append(Html(said))
+    if not len(batches):
+        return [*made, Html(_nothing(shown))]
     made.append(Html(tiles(_tiles(shown))))
     at = batches["at"]
     made.append(_input(shown, batches))
@@ -53,6 +53,8 @@ def sections(shown: Shown) -> list[Section]:
 def _nothing(shown: Shown) -> Safe:
     if shown.query.newest is not None:
         return notice("Nothing happened in this time.", "Choose a longer one at the top.")
+    if shown.query.stopped is not None:
+        return notice("The query ended before its first micro-batch did.")
     return notice(
         "No micro-batch has ended yet.",
         "The first one of a query takes longest: Spark starts its workers and compiles its plan. "
@@ -62,15 +64,14 @@ def _nothing(shown: Shown) -> Safe:
 
 def _remark(shown: Shown) -> Safe | None:
     query = shown.query
-    if query.stopped is not None and query.stopped.error:
-        return notice("The query failed.", query.stopped.error, tone="bad")
+    if query.failure:
+        return notice("The query failed.", query.failure, tone="bad")
     if shown.state[0] == "silent":
         ago = span(shown.now_seconds - query.last_at_seconds)
-        return notice(
-            f"Nothing was heard of the query for {ago}.",
-            "It has no rows to take, or its process died without a word.",
-            tone="warn",
-        )
+        may_be = "it has no rows to take, or its process died without a word."
+        is_first = query.newest is None
+        why = f"Its first batch takes long, {may_be}" if is_first else f"I{may_be[1:]}"
+        return notice(f"Nothing was heard of the query for {ago}.", why, tone="warn")
     return None
 
 
