@@ -544,6 +544,57 @@ def test_the_first_decision_comes_before_any_batch(tmp_path: Path) -> None:
     assert found.tiles["Demand"] == ("–", "not known")
 
 
+def test_what_came_long_before_the_first_batch_ended_is_shown(tmp_path: Path) -> None:
+    at, body = batch(30)
+    slow = replace(body, observation=replace(body.observation, batch_seconds=60.0))
+    early = [
+        (BEGAN, started()),
+        (BEGAN, e.DecisionMade(-1, Decision(4, "beginning with 4 slots"))),
+        (BEGAN, e.SlotsChanged(4, 4, 2, 2, "executors were asked for")),
+    ]
+    for chosen in ("", "all"):
+        shown = shown_of(tmp_path / f"run {chosen}", [*early, (at, slow)], chosen=chosen)
+        found = read_page(decisions.sections(shown))
+        assert [row[3] for row in found.rows("time (UTC)", "after batch")] == [
+            "beginning with 4 slots"
+        ]
+        assert [row[3] for row in found.rows("time (UTC)", "batch")] == ["executors were asked for"]
+        planned_slots = curves(charts(now.sections(shown))["Slots"])["planned"]
+        assert planned_slots == [[BEGAN * 1000, 4.0]]
+
+
+def set_back(event: Timed) -> Timed:
+    """The same an hour earlier by the clock; event time goes on."""
+    at, body = event
+    if isinstance(body, e.BatchFinished):
+        body = replace(body, observation=replace(body.observation, at_seconds=at - 3_600.0))
+    return at - 3_600.0, body
+
+
+def test_after_a_clock_was_set_back_pages_go_on(tmp_path: Path) -> None:
+    def decided(number: int) -> Timed:
+        at, _ = batch(number)
+        decision = Decision(2, f"after {number}", {}, 1.5, 4.0, {"sensors": 200.0})
+        return at, e.DecisionMade(number, decision)
+
+    before = [*steady(3), decided(2), *map(batch, range(3, 10)), decided(9)]
+    later = [set_back(event) for event in (batch(10), decided(10), *map(batch, range(11, 20)))]
+    shown = shown_of(tmp_path, [*before, *later])
+    found = read_page(now.sections(shown))
+    assert found.tiles["State"] == ("running", "began at 2023-11-14 22:13:20 UTC")
+    assert found.tiles["Input"][0] == "50 rows/s"
+    # The mark is twelve seconds behind where the clock would be, had it not been set back.
+    tiles = read_page(windows.sections(shown)).tiles
+    assert tiles["Behind the clock"][0] == "-59 min 48 s"
+    rows = read_page(decisions.sections(shown)).rows("time (UTC)", "after batch")
+    assert [(row[0], row[3], row[7]) for row in rows] == [
+        ("2023-11-14 21:13:42", "after 10", "not over yet"),
+        ("2023-11-14 22:13:40", "after 9", "not over yet"),
+        ("2023-11-14 22:13:26", "after 2",
+         "200 rows came (forecast +0 %); batches took 25 % of the trigger"),
+    ]  # fmt: skip
+
+
 def test_now_says_so_where_sources_do_not_tell_what_waits(tmp_path: Path) -> None:
     told = [batch(n, waiting=None) for n in range(3)]
     sections = now.sections(shown_of(tmp_path, [(BEGAN, started()), *told]))

@@ -40,6 +40,7 @@ BATCH_COLUMNS = {
     "most": Merge.MAX,
     "latency": Merge.MEAN,
     "watermark": Merge.LAST,
+    "lag": Merge.LAST,
     "failed": Merge.SUM,
     "span": Merge.SUM,
     "jobs": Merge.MEAN,
@@ -58,8 +59,10 @@ class QueryHistory:
 
     ``batches`` has a row for each micro-batch; ``span`` there is the time since the batch before
     ended, so that rows over spans are rates, ``behind`` how many took longer than their trigger,
-    and ``deepest`` the most rows that waited. ``operators`` are asked by name. What is said of the
-    whole run is in ``totals``: of older batches, ``batches`` has rows that stand for several.
+    ``deepest`` the most rows that waited, and ``lag`` how far the watermark was behind the clock,
+    also where that was set back, so that ``at`` stands still. ``operators`` are asked by name. What
+    is said of the whole run is in ``totals``: of older batches, ``batches`` has rows that stand for
+    several.
     """
 
     def __init__(self, name: str = "") -> None:
@@ -135,6 +138,7 @@ class QueryHistory:
             latency = nan
         trigger = nan if seen.trigger_seconds is None else seen.trigger_seconds
         left = nan if waiting is None else waiting
+        mark = nan if told.watermark_seconds is None else told.watermark_seconds
         is_behind = self.totals.add(seconds, trigger, rows, latency, used)
         self.batches.append(
             (
@@ -151,7 +155,8 @@ class QueryHistory:
                 used,
                 seen.most_slots or nan,
                 latency,
-                nan if told.watermark_seconds is None else told.watermark_seconds,
+                mark,
+                ended - mark,
                 failed,
                 span,
                 seen.jobs,
@@ -187,7 +192,7 @@ class QueryHistory:
 
     def decide(self, at_seconds: float, told: DecisionMade) -> None:
         """Take in a decision."""
-        self.decisions.decide(at_seconds, told)
+        self.decisions.decide(at_seconds, told, self.batches.last()["at"])
 
     def late(self, at_seconds: float, told: RowsLate) -> None:
         """Take in rows that were late."""
