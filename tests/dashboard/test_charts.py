@@ -105,6 +105,24 @@ def test_whatever_is_drawn_is_plain_json(name: str, values: list[float]) -> None
         assert json.loads(json.dumps(options, allow_nan=False)) == options
 
 
+@pytest.mark.parametrize(("x_is_maximized", "turns"), [(False, "end"), (True, "start")])
+def test_a_staircase_is_the_border_of_what_its_points_dominate(
+    x_is_maximized: bool, turns: str
+) -> None:
+    # Of two points the better across counts between them: the left one unless larger is better.
+    points = [Points("a", [1.0, 2.0], [4.0, 3.0])]
+    (drawn,) = scatter(points, "x", "y", x_is_maximized=x_is_maximized)["series"]
+    assert (drawn["type"], drawn["step"]) == ("line", turns)
+
+
+def test_points_that_are_no_staircase_are_not_joined() -> None:
+    (drawn,) = scatter([Points("a", [1.0, 2.0], [3.0, 4.0], is_staircase=False)], "x", "y")[
+        "series"
+    ]
+    assert drawn["type"] == "scatter"
+    assert "step" not in drawn
+
+
 @pytest.mark.parametrize("at", [1e306, -1e306, inf, nan])
 def test_a_time_beyond_all_numbers_is_left_out(at: float) -> None:
     made = scatter([Points("a", [at], [2.0])], "x", "y", x_is_time=True)

@@ -423,6 +423,38 @@ def test_preference_draws_the_newest_skyline_and_the_two_stages(shown: Shown) ->
     assert [points[0][1] for points in formed.values()] == [3.0, 1.0]
 
 
+@pytest.mark.parametrize(
+    ("x_is_maximized", "y_is_maximized", "y", "drawn_as"),
+    [
+        (False, False, (4.0, 3.0), ("line", "end")),
+        (True, True, (4.0, 3.0), ("line", "start")),
+        (False, True, (3.0, 4.0), ("line", "end")),
+        (True, False, (3.0, 4.0), ("line", "start")),
+        (False, False, (3.0, 4.0), ("scatter", None)),
+        (False, True, (4.0, 3.0), ("scatter", None)),
+        (False, False, (4.0, float("nan")), ("scatter", None)),
+    ],
+)
+def test_a_skyline_is_joined_by_the_border_of_what_it_dominates_where_there_is_one(
+    tmp_path: Path,
+    x_is_maximized: bool,
+    y_is_maximized: bool,
+    y: tuple[float, float],
+    drawn_as: tuple[str, str | None],
+) -> None:
+    seen = SkylineSeen(
+        0, "best", BEGAN, BEGAN + 10.0, "price", "rating", (1.0, 2.0), y, 2, None,
+        x_is_maximized, y_is_maximized,
+    )  # fmt: skip
+    drawn = charts(preference.sections(shown_of(tmp_path, [batch(0), (BEGAN + 2.0, seen)])))
+    chart = drawn["The newest skyline of best"]
+    (series,) = chart.options["series"]
+    assert (series["type"], series.get("step")) == drawn_as
+    is_skyline = drawn_as[0] == "line"
+    assert ("no other row of it is better in both" in chart.about) == is_skyline
+    assert ("what the preference chose" in chart.about) != is_skyline
+
+
 def test_moments_of_a_skyline_are_told_as_moments(tmp_path: Path) -> None:
     seen = SkylineSeen(0, "newest", BEGAN, BEGAN + 10, "ts", "heat", (BEGAN,), (9.0,), 1,
                        x_is_maximized=True, x_is_time=True)  # fmt: skip

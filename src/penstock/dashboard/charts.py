@@ -131,11 +131,12 @@ def bars(names: Sequence[str], values: Sequence[float], unit: str) -> dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Points of one group, in the order of ``x``."""
+    """Points of one group, in the order of ``x``; joined only where they are a staircase."""
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
+    is_staircase: bool = True
 
 
 def scatter(
@@ -145,8 +146,11 @@ def scatter(
     *,
     x_is_time: bool = False,
     y_is_time: bool = False,
+    x_is_maximized: bool = False,
 ) -> dict[str, Any]:
-    """Draw points and the staircase between them."""
+    """Draw points and the staircase that parts what they dominate from what no row reaches."""
+    # Between two points the one counts that is better across: of larger ones the right one.
+    step = "start" if x_is_maximized else "end"
     series = []
     for number, group in enumerate(groups):
         colour = COLOURS[number % len(COLOURS)]
@@ -157,8 +161,8 @@ def scatter(
         series.append(
             {
                 "name": _cut(group.name),
-                "type": "line",
-                "step": "end",
+                "type": "line" if group.is_staircase else "scatter",
+                **({"step": step} if group.is_staircase else {}),
                 "data": data,
                 "symbol": "circle",
                 "symbolSize": 8,

@@ -104,9 +104,7 @@ class DecisionsSeen:
         """The decision in force."""
         return self.newest[-1] if self.newest else None
 
-    def decide(
-        self, at_seconds: float, told: DecisionMade, newest_batch_seconds: float
-    ) -> None:
+    def decide(self, at_seconds: float, told: DecisionMade, newest_batch_seconds: float) -> None:
         """Take in a decision, and the time that the newest batch before it has."""
         before = self.last.told.decision.slots if self.last else None
         self.count += 1
