@@ -36,6 +36,11 @@ def test_curves_that_change_at_once_are_steps() -> None:
     assert "step" not in smooth
 
 
+@pytest.mark.parametrize(("unit", "least_step"), [("slots", 1), ("rows", 1), ("seconds", 0)])
+def test_nobody_has_half_a_slot_or_row(unit: str, least_step: int) -> None:
+    assert lines([Line("a", [1], [1])], unit)["yAxis"]["minInterval"] == least_step
+
+
 def test_times_and_values_must_be_as_many() -> None:
     with pytest.raises(ValueError, match="zip"):
         lines([Line("a", [1.0, 2.0], [1.0])], "rows")

@@ -12,6 +12,7 @@ from penstock.history.growing_table import Numbers
 Values = Sequence[float] | Numbers
 COLOURS = ("#2f81f7", "#db6d28", "#2da44e", "#a371f7", "#bf8700", "#e5534b", "#1b9aaa", "#8b949e")
 SOFT = "#8b949e"
+_WHOLE = ("rows", "slots", "tasks", "windows")
 _GRID = "rgba(139,148,158,0.22)"
 # A long name must not make a page wider than its screen.
 TIP = {
@@ -67,7 +68,7 @@ def lines(
         "aria": {"enabled": True},
         "color": list(COLOURS),
         "textStyle": {"fontFamily": "system-ui, sans-serif"},
-        "grid": {"left": 8, "right": 30, "top": 48, "bottom": 6, "containLabel": True},
+        "grid": {"left": 8, "right": 30, "top": 54, "bottom": 6, "containLabel": True},
         "legend": {
             "data": names,
             "top": 0,
@@ -84,8 +85,9 @@ def lines(
             "type": "value",
             "name": unit,
             "min": least,
+            "minInterval": 1 if unit in _WHOLE else 0,
             "nameTextStyle": {"color": SOFT, "align": "left", "padding": [0, 0, 0, -24]},
-            "nameGap": 9,
+            "nameGap": 14,
             "nameLocation": "end",
             "axisLabel": {"color": SOFT},
             "splitLine": {"lineStyle": {"color": _GRID}},
