@@ -34,6 +34,8 @@ def test_curves_that_change_at_once_are_steps() -> None:
     step, smooth = lines([Line("a", [1], [1], is_step=True), Line("b", [1], [1])], "x")["series"]
     assert step["step"] == "end"
     assert "step" not in smooth
+    (before,) = lines([Line("a", [1], [1], is_step=True, tells_before=True)], "x")["series"]
+    assert before["step"] == "start"
 
 
 @pytest.mark.parametrize(("unit", "least_step"), [("slots", 1), ("rows", 1), ("seconds", 0)])

@@ -84,6 +84,20 @@ def test_now_draws_rates_and_the_band_of_the_forecast(shown: Shown) -> None:
     assert curves(drawn["Slots"])["observed"] == [[(BEGAN + 2) * 1000, 2.0]]
 
 
+def test_slots_used_are_drawn_under_the_plan_that_they_followed(tmp_path: Path) -> None:
+    decided = [(BEGAN + 2.0 * n + 2.0, e.DecisionMade(n, Decision(1 + n % 2, ""))) for n in (0, 1)]
+    events = [(BEGAN, started()), batch(0), decided[0], batch(1, used=1), decided[1], batch(2)]
+    shown = shown_of(tmp_path, events)
+    (slots,) = (each for each in now.sections(shown) if each.title == "Slots")
+    assert isinstance(slots, Chart)
+    steps = {each["name"]: each.get("step") for each in slots.options["series"]}
+    # What was decided holds from then on; what a batch used is told when it is over.
+    assert steps == {"used": "start", "planned": "end", "observed": "start"}
+    (compared,) = (each for each in compare.sections([shown]) if each.title == "Slots used")
+    assert isinstance(compared, Chart)
+    assert [each["step"] for each in compared.options["series"]] == ["start"]
+
+
 def test_now_says_that_a_query_failed_and_why(shown: Shown) -> None:
     found = read_page(now.sections(shown))
     assert found.tiles["State"][0] == "failed"

@@ -25,7 +25,8 @@ TIP = {
 class Line:
     """A curve: times in seconds since the epoch, or seconds, and a value for each.
 
-    ``low`` and ``high`` are a band around it. ``is_step`` is for what changes at once, and stays.
+    ``low`` and ``high`` are a band around it. ``is_step`` is for what changes at once, and stays
+    from its time on; with ``tells_before`` it was so until its time, as a batch tells at its end.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Line:
     high: Values = ()
     is_dashed: bool = False
     is_step: bool = False
+    tells_before: bool = False
     is_filled: bool = False
     width: float = 1.8
 
@@ -203,7 +205,7 @@ def _curve(line: Line, colour: str, is_time: bool) -> dict[str, Any]:
         "emphasis": {"disabled": True},
     }
     if line.is_step:
-        made["step"] = "end"
+        made["step"] = "start" if line.tells_before else "end"
     if line.is_filled:
         made["areaStyle"] = {"opacity": 0.12, "color": colour}
     return made

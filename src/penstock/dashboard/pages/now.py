@@ -207,7 +207,15 @@ def _slots(shown: Shown, batches: Buckets) -> Chart:
     counts = query.slots.buckets(since, until, 200)
     # Mostly they are the same number: each is thinner than those below it, so that all are seen.
     drawn = [
-        Line("used", batches["at"], batches["used"], is_step=True, is_filled=True, width=9),
+        Line(
+            "used",
+            batches["at"],
+            batches["used"],
+            is_step=True,
+            tells_before=True,
+            is_filled=True,
+            width=9,
+        ),
         Line("planned", planned["at"], planned["slots"], is_step=True, width=6),
         Line("demand", planned["at"], planned["demand"], colour=SOFT, is_dashed=True),
     ]
@@ -215,7 +223,8 @@ def _slots(shown: Shown, batches: Buckets) -> Chart:
         drawn.append(Line("requested", counts["at"], counts["requested"], is_step=True, width=3.5))
         drawn.append(Line("observed", counts["at"], counts["observed"], is_step=True))
     else:
-        drawn.append(Line("observed", batches["at"], batches["slots"], is_step=True))
+        there = Line("observed", batches["at"], batches["slots"], is_step=True, tells_before=True)
+        drawn.append(there)
     return Chart(
         "Slots",
         lines(drawn, "slots"),
