@@ -498,6 +498,16 @@ def test_faults_tell_letters_faults_restarts_and_what_was_shed(tmp_path: Path) -
     assert starts[0] == ["2023-11-14 22:13:40", "0.1.0", "4", "ValueError: plain"]
 
 
+def test_faults_count_executors_lost_and_say_who_saw_them(tmp_path: Path) -> None:
+    lost = [
+        (BEGAN + 3.0, e.FaultSeen(None, "executor lost", "executor 3 ended unasked", 2)),
+        (BEGAN + 4.0, e.FaultSeen(None, "policy failed", "division by zero")),
+    ]
+    found = read_page(faults.sections(shown_of(tmp_path, [*steady(1), *lost])))
+    assert found.tiles["Executors lost"] == ("2", "as far as ExecutorSlots saw")
+    assert found.tiles["Faults"][0] == "3"
+
+
 def test_faults_tell_of_lines_that_cannot_be_read(tmp_path: Path) -> None:
     journal = write_journal(tmp_path / "journal", [batch(0)])
     with next(journal.iterdir()).open("a") as segment:

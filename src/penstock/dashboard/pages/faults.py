@@ -133,7 +133,7 @@ def _tiles(shown: Shown) -> list[Tile]:
             count(seen.restarts),
             f"{count(seen.starts)} {starts} in all",
         ),
-        Tile("Executors lost", count(seen.executor_losses), ""),
+        Tile("Executors lost", count(seen.executor_losses), "as far as ExecutorSlots saw"),
         Tile("Late rows", count(query.late_rows), lateness(len(query.windows.late.largest()))),
         Tile("Batches run twice", count(seen.skipped_batches), "skipped: already committed"),
     ]
