@@ -154,6 +154,22 @@ def test_now_says_since_when_no_row_came(
     assert read_page(now.sections(shown)).tiles["Input"] == input_tile
 
 
+def test_nothing_is_said_to_be_saved_where_nobody_knows_the_most(tmp_path: Path) -> None:
+    def without_most(number: int) -> Timed:
+        at, told = batch(number)
+        return at, replace(told, observation=replace(told.observation, most_slots=None))
+
+    shown = shown_of(tmp_path, [(BEGAN, started()), *map(without_most, range(3))])
+    saved = read_page(now.sections(shown)).tiles["Saved so far"]
+    assert saved == ("– slot-hours", "nobody says how many slots there may be")
+    rows = {row[0]: row[1] for row in read_page(compare.sections([shown])).rows("")}
+    assert (rows["slot-hours saved"], rows["saved"]) == ("–", "–")
+    assert rows["slot-hours"] == "0.00333"
+    # Of a run that tells it later, only what was used since then is compared.
+    shown = shown_of(tmp_path / "later", [without_most(0), batch(1), batch(2)])
+    assert read_page(now.sections(shown)).tiles["Saved so far"][1].startswith("50 % of")
+
+
 def test_now_says_since_when_batches_have_no_rows(tmp_path: Path) -> None:
     empty = [batch(n, rows=0) for n in range(5, 30)]
     found = read_page(now.sections(shown_of(tmp_path, [*steady(), *empty])))

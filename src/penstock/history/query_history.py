@@ -88,6 +88,7 @@ class QueryHistory:
         self.late_rows = 0
         self.slot_seconds = 0.0
         self.saved_slot_seconds = 0.0
+        self._offered_slot_seconds = 0.0
         self.first_began_seconds = nan
         self.last_at_seconds = nan
         self._latency = RowLatency()
@@ -103,6 +104,15 @@ class QueryHistory:
     def failure(self) -> str | None:
         """The error that ended the query; None where none did."""
         return self.stopped.error if self.stopped is not None else None
+
+    @property
+    def saved(self) -> float | None:
+        """The share of slot time not used, against always using the most there may be.
+
+        None where no batch says how many that are.
+        """
+        offered = self._offered_slot_seconds
+        return self.saved_slot_seconds / offered if offered > 0 else None
 
     @property
     def shared_slots(self) -> float:
@@ -222,6 +232,7 @@ class QueryHistory:
         self.slot_seconds += used * span
         if seen.most_slots:
             self.saved_slot_seconds += max(0, seen.most_slots - used) * span
+            self._offered_slot_seconds += max(used, seen.most_slots) * span
 
 
 def _used(seen: ObservedNumbers) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from penstock.dashboard.charts import COLOURS, SOFT, Line, lines
 from penstock.dashboard.markup import Safe, Tile, notice, tiles
 from penstock.dashboard.sections import Chart, Html, Section, Shown, rates
-from penstock.dashboard.words import count, counted, moment, share, span
+from penstock.dashboard.words import NOTHING, count, counted, moment, share, span
 from penstock.history.growing_table import Buckets
 
 _FEW = 10
@@ -81,8 +81,7 @@ def _tiles(shown: Shown) -> list[Tile]:
     state, tone = shown.state
     trigger = last["trigger"]
     of_trigger = last["seconds"] / trigger if isfinite(trigger) and trigger > 0 else nan
-    saved = query.saved_slot_seconds
-    offered = saved + query.slot_seconds
+    hours = NOTHING if query.saved is None else count(query.saved_slot_seconds / 3600)
     return [
         Tile("State", state, _since(shown), tone),
         _input_tile(shown),
@@ -103,8 +102,10 @@ def _tiles(shown: Shown) -> list[Tile]:
         Tile("Slots", count(last["used"]), _slot_words(shown), ""),
         Tile(
             "Saved so far",
-            f"{count(saved / 3600)} slot-hours",
-            f"{share(saved / offered)} of always using the most" if offered > 0 else "",
+            f"{hours} slot-hours",
+            "nobody says how many slots there may be"
+            if query.saved is None
+            else f"{share(query.saved)} of always using the most",
         ),
         Tile("Done", counted(query.total_rows, "row"), counted(query.batch_count, "batch")),
     ]
