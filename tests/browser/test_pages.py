@@ -76,7 +76,10 @@ def test_decisions_show_reasons_and_what_held_them(site: Running, look: OpenAt) 
     seen = look(site.address)
     seen.go("/decisions")
     rows = seen.rows("time (UTC)", "after batch")
-    assert len(rows) == BATCHES
+    # One before the first batch, and one after each.
+    assert len(rows) == BATCHES + 1
+    assert seen.tiles()["Decisions"] == f"{BATCHES + 1}"
+    assert (rows[-1][1], rows[-1][2]) == ("–", "3")
     assert rows[0][2] == "2 → 3"
     assert rows[0][3].startswith("a turn for 3")
     assert rows[0][6] == f"{2 * ROWS} rows in 5 s"

@@ -34,6 +34,13 @@ def test_curves_that_change_at_once_are_steps() -> None:
     step, smooth = lines([Line("a", [1], [1], is_step=True), Line("b", [1], [1])], "x")["series"]
     assert step["step"] == "end"
     assert "step" not in smooth
+    (before,) = lines([Line("a", [1], [1], is_step=True, tells_before=True)], "x")["series"]
+    assert before["step"] == "start"
+
+
+@pytest.mark.parametrize(("unit", "least_step"), [("slots", 1), ("rows", 1), ("seconds", 0)])
+def test_nobody_has_half_a_slot_or_row(unit: str, least_step: int) -> None:
+    assert lines([Line("a", [1], [1])], unit)["yAxis"]["minInterval"] == least_step
 
 
 def test_times_and_values_must_be_as_many() -> None:
@@ -103,6 +110,24 @@ def test_whatever_is_drawn_is_plain_json(name: str, values: list[float]) -> None
     ]
     for options in made:
         assert json.loads(json.dumps(options, allow_nan=False)) == options
+
+
+@pytest.mark.parametrize(("x_is_maximized", "turns"), [(False, "end"), (True, "start")])
+def test_a_staircase_is_the_border_of_what_its_points_dominate(
+    x_is_maximized: bool, turns: str
+) -> None:
+    # Of two points the better across counts between them: the left one unless larger is better.
+    points = [Points("a", [1.0, 2.0], [4.0, 3.0])]
+    (drawn,) = scatter(points, "x", "y", x_is_maximized=x_is_maximized)["series"]
+    assert (drawn["type"], drawn["step"]) == ("line", turns)
+
+
+def test_points_that_are_no_staircase_are_not_joined() -> None:
+    (drawn,) = scatter([Points("a", [1.0, 2.0], [3.0, 4.0], is_staircase=False)], "x", "y")[
+        "series"
+    ]
+    assert drawn["type"] == "scatter"
+    assert "step" not in drawn
 
 
 @pytest.mark.parametrize("at", [1e306, -1e306, inf, nan])

@@ -84,12 +84,50 @@ def test_now_draws_rates_and_the_band_of_the_forecast(shown: Shown) -> None:
     assert curves(drawn["Slots"])["observed"] == [[(BEGAN + 2) * 1000, 2.0]]
 
 
+def test_slots_used_are_drawn_under_the_plan_that_they_followed(tmp_path: Path) -> None:
+    decided = [(BEGAN + 2.0 * n + 2.0, e.DecisionMade(n, Decision(1 + n % 2, ""))) for n in (0, 1)]
+    events = [(BEGAN, started()), batch(0), decided[0], batch(1, used=1), decided[1], batch(2)]
+    shown = shown_of(tmp_path, events)
+    (slots,) = (each for each in now.sections(shown) if each.title == "Slots")
+    assert isinstance(slots, Chart)
+    steps = {each["name"]: each.get("step") for each in slots.options["series"]}
+    # What was decided holds from then on; what a batch used is told when it is over.
+    assert steps == {"used": "start", "planned": "end", "observed": "start"}
+    (compared,) = (each for each in compare.sections([shown]) if each.title == "Slots used")
+    assert isinstance(compared, Chart)
+    assert [each["step"] for each in compared.options["series"]] == ["start"]
+
+
 def test_now_says_that_a_query_failed_and_why(shown: Shown) -> None:
     found = read_page(now.sections(shown))
     assert found.tiles["State"][0] == "failed"
     assert "The query failed. ValueError: plain" in found.text
     assert found.tiles["Input"] == ("50 rows/s", "expected 50 rows/s within 4 s")
     assert found.tiles["Slots"][1] == "3 planned, 3 requested, 2 observed"
+
+
+def test_a_query_that_failed_before_its_first_batch_says_why(tmp_path: Path) -> None:
+    failed = e.QueryStopped("failed", "no such table: clicks")
+    shown = shown_of(tmp_path, [(BEGAN, started()), (BEGAN, planned()), (BEGAN + 5.0, failed)])
+    said = read_page(now.sections(shown)).text
+    assert "The query failed. no such table: clicks" in said
+    assert "The query ended before its first micro-batch did." in said
+    assert "as soon as it is committed" not in said
+    assert "The query failed. no such table: clicks" in read_page(faults.sections(shown)).text
+
+
+def test_a_query_whose_first_batch_never_ends_falls_silent(tmp_path: Path) -> None:
+    events: list[Timed] = [(BEGAN, started()), (BEGAN, planned())]
+    shown = shown_of(tmp_path, events, after_seconds=59.0)
+    assert shown.state == ("starting", "soft")
+    assert "Nothing was heard" not in read_page(now.sections(shown)).text
+    shown = shown_of(tmp_path, events, after_seconds=300.0)
+    assert shown.state == ("silent", "warn")
+    assert shown.idle_seconds == 300.0, "the page says for how long, and is drawn each minute"
+    said = read_page(now.sections(shown)).text
+    assert "Nothing was heard of the query for 5 min 0 s." in said
+    assert "Its first batch takes long, it has no rows to take, or its process died" in said
+    assert "No micro-batch has ended yet." in said
 
 
 def test_now_says_when_a_query_is_silent_or_over_its_trigger(tmp_path: Path) -> None:
@@ -114,6 +152,22 @@ def test_now_says_since_when_no_row_came(
 ) -> None:
     shown = shown_of(tmp_path, steady(), after_seconds=after_seconds)
     assert read_page(now.sections(shown)).tiles["Input"] == input_tile
+
+
+def test_nothing_is_said_to_be_saved_where_nobody_knows_the_most(tmp_path: Path) -> None:
+    def without_most(number: int) -> Timed:
+        at, told = batch(number)
+        return at, replace(told, observation=replace(told.observation, most_slots=None))
+
+    shown = shown_of(tmp_path, [(BEGAN, started()), *map(without_most, range(3))])
+    saved = read_page(now.sections(shown)).tiles["Saved so far"]
+    assert saved == ("– slot-hours", "nobody says how many slots there may be")
+    rows = {row[0]: row[1] for row in read_page(compare.sections([shown])).rows("")}
+    assert (rows["slot-hours saved"], rows["saved"]) == ("–", "–")
+    assert rows["slot-hours"] == "0.00333"
+    # Of a run that tells it later, only what was used since then is compared.
+    shown = shown_of(tmp_path / "later", [without_most(0), batch(1), batch(2)])
+    assert read_page(now.sections(shown)).tiles["Saved so far"][1].startswith("50 % of")
 
 
 def test_now_says_since_when_batches_have_no_rows(tmp_path: Path) -> None:
@@ -235,6 +289,17 @@ def shared(query: str = "clicks") -> list[Timed]:
         (at, e.SlotsChanged(9, 9, 4, 4, "more is asked for")),
         (at, e.SlotsChanged(7, 7, 4, 4, "at most 7 slots")),
     ]
+
+
+def test_starts_of_queries_that_share_a_journal_say_whose_they_are(tmp_path: Path) -> None:
+    again = (BEGAN + 60.0, replace(started("orders"), query_id="another"))
+    shown = shown_of(tmp_path, [(BEGAN, started("clicks")), *shared(), again], after_seconds=60.0)
+    rows = read_page(faults.sections(shown)).rows("time (UTC)", "query")
+    assert [row[1] for row in rows] == ["orders", "clicks"]
+    # Since its own start, not the newest of all.
+    assert read_page(now.sections(shown)).tiles["State"][1] == "for 1 min 2 s"
+    alone = shown_of(tmp_path / "alone", steady())
+    assert len(read_page(faults.sections(alone)).rows("time (UTC)", "Penstock")) == 1
 
 
 def test_slots_in_force_of_queries_that_share_them_are_those_of_all(tmp_path: Path) -> None:
@@ -388,6 +453,38 @@ def test_preference_draws_the_newest_skyline_and_the_two_stages(shown: Shown) ->
     assert [points[0][1] for points in formed.values()] == [3.0, 1.0]
 
 
+@pytest.mark.parametrize(
+    ("x_is_maximized", "y_is_maximized", "y", "drawn_as"),
+    [
+        (False, False, (4.0, 3.0), ("line", "end")),
+        (True, True, (4.0, 3.0), ("line", "start")),
+        (False, True, (3.0, 4.0), ("line", "end")),
+        (True, False, (3.0, 4.0), ("line", "start")),
+        (False, False, (3.0, 4.0), ("scatter", None)),
+        (False, True, (4.0, 3.0), ("scatter", None)),
+        (False, False, (4.0, float("nan")), ("scatter", None)),
+    ],
+)
+def test_a_skyline_is_joined_by_the_border_of_what_it_dominates_where_there_is_one(
+    tmp_path: Path,
+    x_is_maximized: bool,
+    y_is_maximized: bool,
+    y: tuple[float, float],
+    drawn_as: tuple[str, str | None],
+) -> None:
+    seen = SkylineSeen(
+        0, "best", BEGAN, BEGAN + 10.0, "price", "rating", (1.0, 2.0), y, 2, None,
+        x_is_maximized, y_is_maximized,
+    )  # fmt: skip
+    drawn = charts(preference.sections(shown_of(tmp_path, [batch(0), (BEGAN + 2.0, seen)])))
+    chart = drawn["The newest skyline of best"]
+    (series,) = chart.options["series"]
+    assert (series["type"], series.get("step")) == drawn_as
+    is_skyline = drawn_as[0] == "line"
+    assert ("no other row of it is better in both" in chart.about) == is_skyline
+    assert ("what the preference chose" in chart.about) != is_skyline
+
+
 def test_moments_of_a_skyline_are_told_as_moments(tmp_path: Path) -> None:
     seen = SkylineSeen(0, "newest", BEGAN, BEGAN + 10, "ts", "heat", (BEGAN,), (9.0,), 1,
                        x_is_maximized=True, x_is_time=True)  # fmt: skip
@@ -415,6 +512,16 @@ def test_faults_tell_letters_faults_restarts_and_what_was_shed(tmp_path: Path) -
     assert found.rows("source", "why") == [["source of plain", "shed: plain", "9"]]
     starts = found.rows("time (UTC)", "Penstock")
     assert starts[0] == ["2023-11-14 22:13:40", "0.1.0", "4", "ValueError: plain"]
+
+
+def test_faults_count_executors_lost_and_say_who_saw_them(tmp_path: Path) -> None:
+    lost = [
+        (BEGAN + 3.0, e.FaultSeen(None, "executor lost", "executor 3 ended unasked", 2)),
+        (BEGAN + 4.0, e.FaultSeen(None, "policy failed", "division by zero")),
+    ]
+    found = read_page(faults.sections(shown_of(tmp_path, [*steady(1), *lost])))
+    assert found.tiles["Executors lost"] == ("2", "as far as ExecutorSlots saw")
+    assert found.tiles["Faults"][0] == "3"
 
 
 def test_faults_tell_of_lines_that_cannot_be_read(tmp_path: Path) -> None:
@@ -507,6 +614,57 @@ def test_the_first_decision_comes_before_any_batch(tmp_path: Path) -> None:
     ((_, after, slots, *_),) = found.rows("time (UTC)", "after batch")
     assert (after, slots) == ("–", "4")
     assert found.tiles["Demand"] == ("–", "not known")
+
+
+def test_what_came_long_before_the_first_batch_ended_is_shown(tmp_path: Path) -> None:
+    at, body = batch(30)
+    slow = replace(body, observation=replace(body.observation, batch_seconds=60.0))
+    early = [
+        (BEGAN, started()),
+        (BEGAN, e.DecisionMade(-1, Decision(4, "beginning with 4 slots"))),
+        (BEGAN, e.SlotsChanged(4, 4, 2, 2, "executors were asked for")),
+    ]
+    for chosen in ("", "all"):
+        shown = shown_of(tmp_path / f"run {chosen}", [*early, (at, slow)], chosen=chosen)
+        found = read_page(decisions.sections(shown))
+        assert [row[3] for row in found.rows("time (UTC)", "after batch")] == [
+            "beginning with 4 slots"
+        ]
+        assert [row[3] for row in found.rows("time (UTC)", "batch")] == ["executors were asked for"]
+        planned_slots = curves(charts(now.sections(shown))["Slots"])["planned"]
+        assert planned_slots == [[BEGAN * 1000, 4.0]]
+
+
+def set_back(event: Timed) -> Timed:
+    """The same an hour earlier by the clock; event time goes on."""
+    at, body = event
+    if isinstance(body, e.BatchFinished):
+        body = replace(body, observation=replace(body.observation, at_seconds=at - 3_600.0))
+    return at - 3_600.0, body
+
+
+def test_after_a_clock_was_set_back_pages_go_on(tmp_path: Path) -> None:
+    def decided(number: int) -> Timed:
+        at, _ = batch(number)
+        decision = Decision(2, f"after {number}", {}, 1.5, 4.0, {"sensors": 200.0})
+        return at, e.DecisionMade(number, decision)
+
+    before = [*steady(3), decided(2), *map(batch, range(3, 10)), decided(9)]
+    later = [set_back(event) for event in (batch(10), decided(10), *map(batch, range(11, 20)))]
+    shown = shown_of(tmp_path, [*before, *later])
+    found = read_page(now.sections(shown))
+    assert found.tiles["State"] == ("running", "began at 2023-11-14 22:13:20 UTC")
+    assert found.tiles["Input"][0] == "50 rows/s"
+    # The mark is twelve seconds behind where the clock would be, had it not been set back.
+    tiles = read_page(windows.sections(shown)).tiles
+    assert tiles["Behind the clock"][0] == "-59 min 48 s"
+    rows = read_page(decisions.sections(shown)).rows("time (UTC)", "after batch")
+    assert [(row[0], row[3], row[7]) for row in rows] == [
+        ("2023-11-14 21:13:42", "after 10", "not over yet"),
+        ("2023-11-14 22:13:40", "after 9", "not over yet"),
+        ("2023-11-14 22:13:26", "after 2",
+         "200 rows came (forecast +0 %); batches took 25 % of the trigger"),
+    ]  # fmt: skip
 
 
 def test_now_says_so_where_sources_do_not_tell_what_waits(tmp_path: Path) -> None:

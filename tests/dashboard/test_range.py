@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.dashboard.sections import range_of
+from penstock.dashboard.sections import Shown, range_of
 from penstock.history.query_history import QueryHistory
 from penstock.history.quick_lines import BatchNumbers, ObservedNumbers
 
@@ -25,7 +25,33 @@ def test_batches_before_a_clock_was_set_back_and_after_are_looked_at(chosen: str
 
 
 def test_a_run_that_is_over_is_looked_at_up_to_its_last_word() -> None:
-    assert range_of(ran(100.0, 200.0), "", now_seconds=9_000.0) == (99.0, 200.0)
+    since, until = range_of(ran(100.0, 200.0), "", now_seconds=9_000.0)
+    assert until == 200.0
+    assert since < 100.0
+
+
+def test_all_of_it_is_what_was_told_before_the_first_batch_too() -> None:
+    for times in ((100.0, 200.0), ()):
+        since, _ = range_of(ran(*times), "all", now_seconds=9_000.0)
+        assert since < -1e9
+
+
+@pytest.mark.parametrize(("chosen", "width"), [("", 3_600.0), ("6h", 21_600.0)])
+def test_of_a_long_run_the_last_hour_is_looked_at_unless_somebody_chose(
+    chosen: str, width: float
+) -> None:
+    assert range_of(ran(100.0, 7_301.0), chosen, now_seconds=9_000.0) == (7_301.0 - width, 7_301.0)
+
+
+@pytest.mark.parametrize(
+    ("last", "chosen", "is_long"),
+    [(7_300.0, "all", False), (7_301.0, "all", True), (9_000.0, "1h", False),
+     (90_000.0, "24h", True), (200.0, "24h", False)],
+)  # fmt: skip
+def test_what_takes_long_to_draw_is_long(last: float, chosen: str, is_long: bool) -> None:
+    query = ran(100.0, last)
+    shown = Shown(query, "run", *range_of(query, chosen, last), last)
+    assert shown.is_long == is_long
 
 
 def test_a_live_one_up_to_now() -> None:

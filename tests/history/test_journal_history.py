@@ -461,6 +461,26 @@ class TestSeveralQueries:
         assert (a.faults.starts, a.faults.restarts) == (3, 1)
         assert a.batches.column("span").tolist() == [1.0, 1.0]
 
+    def test_the_end_of_one_is_not_how_another_ended(self, tmp_path: Path) -> None:
+        def start(name: str) -> QueryStarted:
+            return QueryStarted(f"id of {name}", name, "", "1.0", "4.3", 4)
+
+        events: list[tuple[float, Any]] = [
+            (0.0, start("a")), (1.0, batch(1, query="a")),
+            (2.0, QueryStopped("failed", "boom", "a")), (3.0, start("b")),
+            (4.0, batch(4, query="b")), (5.0, QueryStopped("ended", None, "b")),
+            (6.0, start("a")), (7.0, start("a")),
+        ]  # fmt: skip
+        history = JournalHistory(append(tmp_path, events))
+        history.refresh()
+        history.close()
+        a, b = history.queries
+        told = [(each.name, each.after) for each in b.faults.began]
+        assert told == [("a", None), ("b", None), ("a", "boom"), ("a", None)]
+        begun = [query.faults.newest_start(query.name) for query in (a, b)]
+        assert [each.at_seconds for each in begun if each] == [7.0, 3.0]
+        assert b.stopped_at_seconds == 5.0
+
     def test_more_queries_than_anybody_has_are_one(self, tmp_path: Path) -> None:
         many = [(1.0, batch(1, query=f"q{n}")) for n in range(MOST_QUERIES + 50)]
         history = JournalHistory(append(tmp_path, many))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC
-from itertools import pairwise
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -142,13 +141,8 @@ def _window(seen: SkylineSeen) -> tuple[int, float, float]:
 
 
 def _steps(seen: SkylineSeen) -> dict[str, Any]:
-    """Say how points are joined: by the border of what they dominate, where that is one.
-
-    It is none where the user's own preference chose them, or where a number is missing.
-    """
-    falls = seen.x_is_maximized == seen.y_is_maximized
-    ordered = all((one >= two) if falls else (one <= two) for one, two in pairwise(seen.y))
-    if not ordered:
+    """Say how points are joined: by the border of what they dominate, where that is one."""
+    if not seen.is_staircase:
         return {"linestyle": "none"}
     return {"drawstyle": "steps-pre" if seen.x_is_maximized else "steps-post"}
 

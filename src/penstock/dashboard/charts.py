@@ -12,6 +12,7 @@ from penstock.history.growing_table import Numbers
 Values = Sequence[float] | Numbers
 COLOURS = ("#2f81f7", "#db6d28", "#2da44e", "#a371f7", "#bf8700", "#e5534b", "#1b9aaa", "#8b949e")
 SOFT = "#8b949e"
+_WHOLE = ("rows", "slots", "tasks", "windows")
 _GRID = "rgba(139,148,158,0.22)"
 # A long name must not make a page wider than its screen.
 TIP = {
@@ -24,7 +25,8 @@ TIP = {
 class Line:
     """A curve: times in seconds since the epoch, or seconds, and a value for each.
 
-    ``low`` and ``high`` are a band around it. ``is_step`` is for what changes at once, and stays.
+    ``low`` and ``high`` are a band around it. ``is_step`` is for what changes at once, and stays
+    from its time on; with ``tells_before`` it was so until its time, as a batch tells at its end.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Line:
     high: Values = ()
     is_dashed: bool = False
     is_step: bool = False
+    tells_before: bool = False
     is_filled: bool = False
     width: float = 1.8
 
@@ -67,7 +70,7 @@ def lines(
         "aria": {"enabled": True},
         "color": list(COLOURS),
         "textStyle": {"fontFamily": "system-ui, sans-serif"},
-        "grid": {"left": 8, "right": 30, "top": 48, "bottom": 6, "containLabel": True},
+        "grid": {"left": 8, "right": 30, "top": 54, "bottom": 6, "containLabel": True},
         "legend": {
             "data": names,
             "top": 0,
@@ -84,8 +87,9 @@ def lines(
             "type": "value",
             "name": unit,
             "min": least,
+            "minInterval": 1 if unit in _WHOLE else 0,
             "nameTextStyle": {"color": SOFT, "align": "left", "padding": [0, 0, 0, -24]},
-            "nameGap": 9,
+            "nameGap": 14,
             "nameLocation": "end",
             "axisLabel": {"color": SOFT},
             "splitLine": {"lineStyle": {"color": _GRID}},
@@ -131,11 +135,12 @@ def bars(names: Sequence[str], values: Sequence[float], unit: str) -> dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Points of one group, in the order of ``x``."""
+    """Points of one group, in the order of ``x``; joined only where they are a staircase."""
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
+    is_staircase: bool = True
 
 
 def scatter(
@@ -145,8 +150,11 @@ def scatter(
     *,
     x_is_time: bool = False,
     y_is_time: bool = False,
+    x_is_maximized: bool = False,
 ) -> dict[str, Any]:
-    """Draw points and the staircase between them."""
+    """Draw points and the staircase that parts what they dominate from what no row reaches."""
+    # Between two points the one counts that is better across: of larger ones the right one.
+    step = "start" if x_is_maximized else "end"
     series = []
     for number, group in enumerate(groups):
         colour = COLOURS[number % len(COLOURS)]
@@ -157,8 +165,8 @@ def scatter(
         series.append(
             {
                 "name": _cut(group.name),
-                "type": "line",
-                "step": "end",
+                "type": "line" if group.is_staircase else "scatter",
+                **({"step": step} if group.is_staircase else {}),
                 "data": data,
                 "symbol": "circle",
                 "symbolSize": 8,
@@ -197,7 +205,7 @@ def _curve(line: Line, colour: str, is_time: bool) -> dict[str, Any]:
         "emphasis": {"disabled": True},
     }
     if line.is_step:
-        made["step"] = "end"
+        made["step"] = "start" if line.tells_before else "end"
     if line.is_filled:
         made["areaStyle"] = {"opacity": 0.12, "color": colour}
     return made

@@ -16,6 +16,7 @@ from penstock.dashboard.markup import text as as_text
 from penstock.dashboard.plain_page import plain_page
 from penstock.errors import ConfigurationError
 
+# It names a variable of the environment, and is no password.
 TOKEN_VARIABLE = "PENSTOCK_DASHBOARD_TOKEN"  # nosec B105
 COOKIE = "penstock_token"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

@@ -33,6 +33,7 @@ RANGE_WORDS = {
 LONG_SECONDS = 2 * 3_600.0
 _SILENT_SECONDS = 60.0
 _IDLE_SECONDS = 15.0
+_LONG_AGO = -1e12  # before whatever a clock says; what has no time counts as even earlier
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +108,12 @@ class Shown:
         """Say how the query is, and in which tone to say so."""
         query = self.query
         if query.stopped is not None:
-            if query.stopped.error:
-                return "failed", "bad"
-            return "ended", "soft"
-        if query.newest is None:
-            return ("starting", "soft") if query.started else ("no batch yet", "soft")
+            return ("failed", "bad") if query.failure else ("ended", "soft")
+        if query.newest is None and not query.started:
+            return "no batch yet", "soft"
         if self.now_seconds - query.last_at_seconds > self.silent_seconds:
             return "silent", "warn"
-        return "running", "good"
+        return ("starting", "soft") if query.newest is None else ("running", "good")
 
     @property
     def silent_seconds(self) -> float:
@@ -123,12 +122,18 @@ class Shown:
         return max(_SILENT_SECONDS, 10 * trigger if isfinite(trigger) else 0.0)
 
     @property
+    def is_long(self) -> bool:
+        """Whether so much is looked at that it need not be drawn anew every second."""
+        begun = max(self.since_seconds, _begun(self.query, self.until_seconds))
+        return self.until_seconds - begun > LONG_SECONDS
+
+    @property
     def idle_seconds(self) -> float:
         """How long a running query has ended no batch, beyond what its batches usually take."""
-        last = self.query.batches.last()
+        query, last = self.query, self.query.batches.last()
         usual = (3 * each for each in (last["trigger"], last["seconds"]) if isfinite(each))
-        idle = self.now_seconds - last["at"]
-        is_idle = self.query.is_running and idle > max((_IDLE_SECONDS, *usual))
+        idle = self.now_seconds - (last["at"] if isfinite(last["at"]) else query.last_at_seconds)
+        is_idle = query.is_running and idle > max((_IDLE_SECONDS, *usual))
         return idle if is_idle else 0.0
 
 
@@ -142,11 +147,16 @@ def range_of(query: QueryHistory, chosen: str, now_seconds: float) -> tuple[floa
     last = max((each for each in told if isfinite(each)), default=now_seconds)
     is_live = query.is_running and now_seconds - last < _SILENT_SECONDS
     until = max(last, now_seconds) if is_live else last
-    first = query.batches.column("at")[:1]
-    begun = float(first[0]) if len(first) else last
-    width = RANGES.get(chosen, None if until - begun <= LONG_SECONDS else RANGES["1h"])
-    # A batch ends after it began: one that was first is not to be cut off.
-    return (begun - 1.0 if width is None else until - width), until
+    is_long = until - _begun(query, until) > LONG_SECONDS
+    width = RANGES.get(chosen, RANGES["1h"] if is_long else None)
+    # Much is told before the first batch ends, and at any time where a clock was set back.
+    return (_LONG_AGO if width is None else until - width), until
+
+
+def _begun(query: QueryHistory, otherwise: float) -> float:
+    """Return when the first batch ended."""
+    first = query.batches.first_time_after(_LONG_AGO)
+    return otherwise if first is None else first
 
 
 def rates(rows: Values, spans: Values) -> list[float]:

@@ -30,7 +30,7 @@ from penstock.dashboard.pages import (
 from penstock.dashboard.pages import control as control_page
 from penstock.dashboard.plain_page import plain_page
 from penstock.dashboard.screen import Screen
-from penstock.dashboard.sections import LONG_SECONDS, Html, Section, Shown, side_by_side
+from penstock.dashboard.sections import Html, Section, Shown, side_by_side
 from penstock.dashboard.style import FAVICON
 from penstock.dashboard.view import View
 from penstock.dashboard.watched import Watched
@@ -149,8 +149,7 @@ class Renewal:
             shown = self._view.shown(self._watched, history)
             self._frame.say(shown)
             own = (id(history), history.revision, history.problem)
-        is_long = shown.until_seconds - shown.since_seconds > LONG_SECONDS
-        if is_long and self._turn % _RENEW_LONG_EVERY != 1 and self._drawn:
+        if shown.is_long and self._turn % _RENEW_LONG_EVERY != 1 and self._drawn:
             return
         revisions = [each.shown.revision for each in self._watched.journals]
         # Of a query that does nothing, pages say for how long.

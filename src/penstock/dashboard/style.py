@@ -112,6 +112,8 @@ body.body--dark .form button.main { color: #0d1117; }
   tbody td::before { content: attr(data-label); color: var(--soft); flex: 0 0 38%;
     text-align: left; }
   tbody td.words { text-align: right; } tbody td:first-child { font-weight: 600; }
+  tbody td.words[data-label=""] { justify-content: start; text-align: left; }
+  tbody td[data-label=""]::before { display: none; }
 }
 @media (prefers-reduced-motion: reduce) { * { transition: none !important; } }
 """

@@ -27,11 +27,16 @@ USUAL_HORIZON_SECONDS = 60.0
 
 
 class Made(NamedTuple):
-    """A decision, when it was made, and the slots that were planned before it."""
+    """A decision, when it was made, and the slots that were planned before it.
+
+    Batches after it have times from ``since_seconds`` on: where a clock was set back, batches go on
+    to count as of the time before that.
+    """
 
     at_seconds: float
     told: DecisionMade
     slots_before: int | None
+    since_seconds: float
 
 
 class Change(NamedTuple):
@@ -99,12 +104,14 @@ class DecisionsSeen:
         """The decision in force."""
         return self.newest[-1] if self.newest else None
 
-    def decide(self, at_seconds: float, told: DecisionMade) -> None:
-        """Take in a decision."""
+    def decide(self, at_seconds: float, told: DecisionMade, newest_batch_seconds: float) -> None:
+        """Take in a decision, and the time that the newest batch before it has."""
         before = self.last.told.decision.slots if self.last else None
         self.count += 1
         self.changed_slots += before is not None and before != told.decision.slots
-        self.newest.append(Made(at_seconds, told, before))
+        is_set_back = newest_batch_seconds > at_seconds
+        since = newest_batch_seconds if is_set_back else at_seconds
+        self.newest.append(Made(at_seconds, told, before, since))
         demand = told.decision.demand_slots
         self.demands.append(
             (at_seconds, float(told.decision.slots), nan if demand is None else demand)
@@ -150,7 +157,7 @@ class DecisionsSeen:
 
     def outcome(self, made: Made, batches: GrowingTable, sources: Iterable[str]) -> Outcome:
         """Look up what came of a decision in the batches after it."""
-        decision, at = made.told.decision, made.at_seconds
+        decision, at = made.told.decision, made.since_seconds
         horizon = decision.horizon_seconds
         named = [name for name in sources if name in decision.expected_rows]
         expected = sum(decision.expected_rows[name] for name in named) if named else None

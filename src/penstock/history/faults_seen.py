@@ -36,8 +36,9 @@ class Fault:
 
 
 class Began(NamedTuple):
-    """A start of a query, and how the run before had ended: None where nobody wrote it down."""
+    """A start of a query, and how its run before had ended: None where nobody wrote it down."""
 
+    name: str
     at_seconds: float
     version: str
     slots: int
@@ -63,7 +64,7 @@ class FaultsSeen:
         self.corrupt_lines = 0
         self.unknown_events = 0
         self.newest_corrupt: CorruptLine | None = None
-        self.stopped: tuple[float, QueryStopped] | None = None
+        self._ended: dict[str | None, str] = {}
 
     @property
     def starts(self) -> int:
@@ -74,6 +75,10 @@ class FaultsSeen:
     def restarts(self) -> int:
         """How often a query began again; several may share a journal."""
         return self._all_restarts() - self._left_out[1]
+
+    def newest_start(self, query: str) -> Began | None:
+        """Return when a query began last, of those that share the journal; "" is any of them."""
+        return next((each for each in reversed(self.began) if query in ("", each.name)), None)
 
     def leave_out_starts(self) -> None:
         """Count no start so far; a query that begins again from now on still begins again."""
@@ -113,16 +118,17 @@ class FaultsSeen:
 
     def start(self, at_seconds: float, told: QueryStarted) -> None:
         """Take in that a query began."""
-        after = None
-        if self.starts and self.stopped is not None:
-            after = self.stopped[1].error or self.stopped[1].reason
-        self.began.append(Began(at_seconds, told.penstock_version, told.slots, after))
+        # An end that says whose it was is no other query's; of a journal with one query none does.
+        after = self._ended.pop(told.name, None) or self._ended.pop(None, None)
+        if not self.starts:
+            after = None
+        self.began.append(Began(told.name, at_seconds, told.penstock_version, told.slots, after))
         self._starts.add(told.query_id, 1)
-        self.stopped = None
 
     def stop(self, at_seconds: float, told: QueryStopped) -> None:
         """Take in that a query ended."""
-        self.stopped = (at_seconds, told)
+        if told.query in self._ended or len(self._ended) < MOST_NAMES:
+            self._ended[told.query] = told.error or told.reason
 
     def skip(self, at_seconds: float, told: BatchSkipped) -> None:
         """Take in that a batch came again that had been committed."""

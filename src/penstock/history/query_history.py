@@ -40,6 +40,7 @@ BATCH_COLUMNS = {
     "most": Merge.MAX,
     "latency": Merge.MEAN,
     "watermark": Merge.LAST,
+    "lag": Merge.LAST,
     "failed": Merge.SUM,
     "span": Merge.SUM,
     "jobs": Merge.MEAN,
@@ -58,14 +59,17 @@ class QueryHistory:
 
     ``batches`` has a row for each micro-batch; ``span`` there is the time since the batch before
     ended, so that rows over spans are rates, ``behind`` how many took longer than their trigger,
-    and ``deepest`` the most rows that waited. ``operators`` are asked by name. What is said of the
-    whole run is in ``totals``: of older batches, ``batches`` has rows that stand for several.
+    ``deepest`` the most rows that waited, and ``lag`` how far the watermark was behind the clock,
+    also where that was set back, so that ``at`` stands still. ``operators`` are asked by name. What
+    is said of the whole run is in ``totals``: of older batches, ``batches`` has rows that stand for
+    several.
     """
 
     def __init__(self, name: str = "") -> None:
         self.name = name
         self.started: QueryStarted | None = None
         self.stopped: QueryStopped | None = None
+        self.stopped_at_seconds = nan
         self.topology: TopologyPlanned | None = None
         self.batches = GrowingTable(BATCH_COLUMNS)
         self.operators = OperatorTables()
@@ -84,6 +88,7 @@ class QueryHistory:
         self.late_rows = 0
         self.slot_seconds = 0.0
         self.saved_slot_seconds = 0.0
+        self._offered_slot_seconds = 0.0
         self.first_began_seconds = nan
         self.last_at_seconds = nan
         self._latency = RowLatency()
@@ -94,6 +99,20 @@ class QueryHistory:
     def is_running(self) -> bool:
         """Whether nothing says that the query has ended."""
         return self.stopped is None and (self.started or self.newest) is not None
+
+    @property
+    def failure(self) -> str | None:
+        """The error that ended the query; None where none did."""
+        return self.stopped.error if self.stopped is not None else None
+
+    @property
+    def saved(self) -> float | None:
+        """The share of slot time not used, against always using the most there may be.
+
+        None where no batch says how many that are.
+        """
+        offered = self._offered_slot_seconds
+        return self.saved_slot_seconds / offered if offered > 0 else None
 
     @property
     def shared_slots(self) -> float:
@@ -129,6 +148,7 @@ class QueryHistory:
             latency = nan
         trigger = nan if seen.trigger_seconds is None else seen.trigger_seconds
         left = nan if waiting is None else waiting
+        mark = nan if told.watermark_seconds is None else told.watermark_seconds
         is_behind = self.totals.add(seconds, trigger, rows, latency, used)
         self.batches.append(
             (
@@ -145,7 +165,8 @@ class QueryHistory:
                 used,
                 seen.most_slots or nan,
                 latency,
-                nan if told.watermark_seconds is None else told.watermark_seconds,
+                mark,
+                ended - mark,
                 failed,
                 span,
                 seen.jobs,
@@ -161,7 +182,7 @@ class QueryHistory:
 
     def stop(self, at_seconds: float, told: QueryStopped) -> None:
         """Take in that the query ended."""
-        self.stopped = told
+        self.stopped, self.stopped_at_seconds = told, at_seconds
         self.faults.stop(at_seconds, told)
 
     def plan(self, at_seconds: float, told: TopologyPlanned) -> None:
@@ -181,7 +202,7 @@ class QueryHistory:
 
     def decide(self, at_seconds: float, told: DecisionMade) -> None:
         """Take in a decision."""
-        self.decisions.decide(at_seconds, told)
+        self.decisions.decide(at_seconds, told, self.batches.last()["at"])
 
     def late(self, at_seconds: float, told: RowsLate) -> None:
         """Take in rows that were late."""
@@ -211,6 +232,7 @@ class QueryHistory:
         self.slot_seconds += used * span
         if seen.most_slots:
             self.saved_slot_seconds += max(0, seen.most_slots - used) * span
+            self._offered_slot_seconds += max(used, seen.most_slots) * span
 
 
 def _used(seen: ObservedNumbers) -> int:

@@ -31,7 +31,7 @@ class Summary:
     most_waiting_rows: float | None
     mean_slots: float | None
     slot_hours: float
-    saved_slot_hours: float
+    saved_slot_hours: float | None
     saved: float | None
     slot_changes: int
     late_rows: int
@@ -45,7 +45,6 @@ def summary_of(query: QueryHistory) -> Summary:
     table = query.batches.between(-inf, inf)
     seconds, counts = table["seconds"], table["count"]
     spans = float(np.nansum(table["span"]))
-    offered = query.slot_seconds + query.saved_slot_seconds
     return Summary(
         seconds=spans,
         batches=query.batch_count,
@@ -58,8 +57,8 @@ def summary_of(query: QueryHistory) -> Summary:
         most_waiting_rows=_known(float(np.fmax.reduce(table["deepest"], initial=np.nan))),
         mean_slots=query.slot_seconds / spans if spans > 0 else None,
         slot_hours=query.slot_seconds / 3600,
-        saved_slot_hours=query.saved_slot_seconds / 3600,
-        saved=query.saved_slot_seconds / offered if offered > 0 else None,
+        saved_slot_hours=None if query.saved is None else query.saved_slot_seconds / 3600,
+        saved=query.saved,
         slot_changes=query.decisions.changed_slots,
         late_rows=query.late_rows,
         failed_rows=query.failed_rows,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,15 @@ class SkylineSeen:
     y_is_maximized: bool = False
     x_is_time: bool = False
     y_is_time: bool = False
+
+    @property
+    def is_staircase(self) -> bool:
+        """Whether no point is better than another in both, so that a border can be drawn of them.
+
+        There is none where a preference of the user's own chose them, or where a number is missing.
+        """
+        falls = self.x_is_maximized == self.y_is_maximized
+        return all((one >= two) if falls else (one <= two) for one, two in pairwise(self.y))
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,9 +50,9 @@ def moments_of(query: QueryHistory, zone: tzinfo) -> tuple[Moment, ...]:
             for each in query.faults.newest
         ),
     ]
-    if query.faults.stopped is not None and query.stopped is not None:
+    if query.stopped is not None:
         kind = "error" if query.stopped.error else "end"
-        found.append(Moment(query.faults.stopped[0], ending_of(query, zone), kind))
+        found.append(Moment(query.stopped_at_seconds, ending_of(query, zone), kind))
     known = [each for each in found if isfinite(each.at_seconds)]
     return tuple(sorted(known, key=lambda each: each.at_seconds))
 

@@ -79,7 +79,8 @@ def _chart(title: str, unit: str, runs: Sequence[Shown], column: str) -> Chart:
             continue
         since = rows["at"] - (rows["at"][0] - rows["span"][0])
         values = rates(rows["rows"], rows["span"]) if column == "rate" else rows[column]
-        made.append(Line(name_of(each), since, values, is_step=column == "used"))
+        is_step = column == "used"
+        made.append(Line(name_of(each), since, values, is_step=is_step, tells_before=is_step))
     return Chart(
         title,
         lines(made, unit, is_time=False),

@@ -18,6 +18,7 @@ def sections(shown: Shown) -> list[Section]:
     seen, batches = shown.query.faults, shown.batches()
     failed = Line("failed", batches["at"], batches["failed"], colour=COLOURS[5])
     found: list[Section] = [
+        *_failure(shown),
         *_unread(seen),
         Html(tiles(_tiles(shown))),
         Chart(
@@ -33,11 +34,16 @@ def sections(shown: Shown) -> list[Section]:
             "letters.",
         ),
         Html(_faults(seen), "Faults that the query got over"),
-        Html(_starts(seen), "Starts and restarts"),
+        Html(_starts(seen, shown.query.name), "Starts and restarts"),
     ]
     if seen.shed.total:
         found.append(Html(_shed(seen), "Rows set aside on purpose"))
     return found
+
+
+def _failure(shown: Shown) -> list[Section]:
+    failure = shown.query.failure
+    return [Html(notice("The query failed.", failure, tone="bad"))] if failure else []
 
 
 def _unread(seen: FaultsSeen) -> list[Section]:
@@ -88,16 +94,24 @@ def _faults(seen: FaultsSeen) -> Safe:
     )
 
 
-def _starts(seen: FaultsSeen) -> Safe:
+def _starts(seen: FaultsSeen, query: str) -> Safe:
+    # A query that has a name here shares its journal with others, and starts are those of all.
     rows = [
-        (moment(each.at_seconds), each.version, count(each.slots), each.after or NOTHING)
+        (
+            moment(each.at_seconds),
+            *((each.name,) if query else ()),
+            each.version,
+            count(each.slots),
+            each.after or NOTHING,
+        )
         for each in islice(reversed(seen.began), MOST_SHOWN)
     ]
+    whose = ("query",) if query else ()
     return table(
         "The newest first",
-        ("time (UTC)", "Penstock", "slots", "the run before ended"),
+        ("time (UTC)", *whose, "Penstock", "slots", "the run before ended"),
         rows,
-        words=(0, 1, 3),
+        words=(0, 1, 2, 4) if query else (0, 1, 3),
         empty="No start was written down.",
     )
 
@@ -119,7 +133,7 @@ def _tiles(shown: Shown) -> list[Tile]:
             count(seen.restarts),
             f"{count(seen.starts)} {starts} in all",
         ),
-        Tile("Executors lost", count(seen.executor_losses), ""),
+        Tile("Executors lost", count(seen.executor_losses), "as far as ExecutorSlots saw"),
         Tile("Late rows", count(query.late_rows), lateness(len(query.windows.late.largest()))),
         Tile("Batches run twice", count(seen.skipped_batches), "skipped: already committed"),
     ]

@@ -9,7 +9,7 @@ import numpy as np
 from penstock.dashboard.charts import COLOURS, SOFT, Line, lines
 from penstock.dashboard.markup import Safe, Tile, notice, tiles
 from penstock.dashboard.sections import Chart, Html, Section, Shown, rates
-from penstock.dashboard.words import count, counted, moment, share, span
+from penstock.dashboard.words import NOTHING, count, counted, moment, share, span
 from penstock.history.growing_table import Buckets
 
 _FEW = 10
@@ -19,10 +19,10 @@ def sections(shown: Shown) -> list[Section]:
     """Say how the query is doing."""
     batches = shown.batches()
     made: list[Section] = []
-    if not len(batches):
-        return [Html(_nothing(shown))]
     if (said := _remark(shown)) is not None:
         made.append(Html(said))
+    if not len(batches):
+        return [*made, Html(_nothing(shown))]
     made.append(Html(tiles(_tiles(shown))))
     at = batches["at"]
     made.append(_input(shown, batches))
@@ -53,6 +53,8 @@ def sections(shown: Shown) -> list[Section]:
 def _nothing(shown: Shown) -> Safe:
     if shown.query.newest is not None:
         return notice("Nothing happened in this time.", "Choose a longer one at the top.")
+    if shown.query.stopped is not None:
+        return notice("The query ended before its first micro-batch did.")
     return notice(
         "No micro-batch has ended yet.",
         "The first one of a query takes longest: Spark starts its workers and compiles its plan. "
@@ -62,15 +64,14 @@ def _nothing(shown: Shown) -> Safe:
 
 def _remark(shown: Shown) -> Safe | None:
     query = shown.query
-    if query.stopped is not None and query.stopped.error:
-        return notice("The query failed.", query.stopped.error, tone="bad")
+    if query.failure:
+        return notice("The query failed.", query.failure, tone="bad")
     if shown.state[0] == "silent":
         ago = span(shown.now_seconds - query.last_at_seconds)
-        return notice(
-            f"Nothing was heard of the query for {ago}.",
-            "It has no rows to take, or its process died without a word.",
-            tone="warn",
-        )
+        may_be = "it has no rows to take, or its process died without a word."
+        is_first = query.newest is None
+        why = f"Its first batch takes long, {may_be}" if is_first else f"I{may_be[1:]}"
+        return notice(f"Nothing was heard of the query for {ago}.", why, tone="warn")
     return None
 
 
@@ -80,8 +81,7 @@ def _tiles(shown: Shown) -> list[Tile]:
     state, tone = shown.state
     trigger = last["trigger"]
     of_trigger = last["seconds"] / trigger if isfinite(trigger) and trigger > 0 else nan
-    saved = query.saved_slot_seconds
-    offered = saved + query.slot_seconds
+    hours = NOTHING if query.saved is None else count(query.saved_slot_seconds / 3600)
     return [
         Tile("State", state, _since(shown), tone),
         _input_tile(shown),
@@ -102,8 +102,10 @@ def _tiles(shown: Shown) -> list[Tile]:
         Tile("Slots", count(last["used"]), _slot_words(shown), ""),
         Tile(
             "Saved so far",
-            f"{count(saved / 3600)} slot-hours",
-            f"{share(saved / offered)} of always using the most" if offered > 0 else "",
+            f"{hours} slot-hours",
+            "nobody says how many slots there may be"
+            if query.saved is None
+            else f"{share(query.saved)} of always using the most",
         ),
         Tile("Done", counted(query.total_rows, "row"), counted(query.batch_count, "batch")),
     ]
@@ -130,9 +132,11 @@ def _since(shown: Shown) -> str:
     query = shown.query
     if query.stopped is not None:
         return f"last word at {moment(query.last_at_seconds)} UTC"
-    if query.faults.began:
-        return f"for {span(shown.now_seconds - query.faults.began[-1].at_seconds)}"
-    return ""
+    began = query.faults.newest_start(query.name)
+    if began is None:
+        return ""
+    ago = shown.now_seconds - began.at_seconds
+    return f"for {span(ago)}" if ago >= 0 else f"began at {moment(began.at_seconds)} UTC"
 
 
 def _slot_words(shown: Shown) -> str:
@@ -204,7 +208,15 @@ def _slots(shown: Shown, batches: Buckets) -> Chart:
     counts = query.slots.buckets(since, until, 200)
     # Mostly they are the same number: each is thinner than those below it, so that all are seen.
     drawn = [
-        Line("used", batches["at"], batches["used"], is_step=True, is_filled=True, width=9),
+        Line(
+            "used",
+            batches["at"],
+            batches["used"],
+            is_step=True,
+            tells_before=True,
+            is_filled=True,
+            width=9,
+        ),
         Line("planned", planned["at"], planned["slots"], is_step=True, width=6),
         Line("demand", planned["at"], planned["demand"], colour=SOFT, is_dashed=True),
     ]
@@ -212,7 +224,8 @@ def _slots(shown: Shown, batches: Buckets) -> Chart:
         drawn.append(Line("requested", counts["at"], counts["requested"], is_step=True, width=3.5))
         drawn.append(Line("observed", counts["at"], counts["observed"], is_step=True))
     else:
-        drawn.append(Line("observed", batches["at"], batches["slots"], is_step=True))
+        there = Line("observed", batches["at"], batches["slots"], is_step=True, tells_before=True)
+        drawn.append(there)
     return Chart(
         "Slots",
         lines(drawn, "slots"),

@@ -106,7 +106,7 @@ def _hottest(shown: Shown) -> list[Section]:
             Chart(
                 f"Hottest keys of {name}",
                 bars(keys, [100 * each.share for each in told.keys], "% of the load"),
-                f"As of batch {told.batch_id}.",
+                f"As of batch {told.batch_id}, of all the time that its tasks took.",
                 height=60 + 24 * max(3, len(keys)),
             )
         )

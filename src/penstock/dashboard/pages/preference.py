@@ -98,16 +98,19 @@ def _skyline(name: str, groups: tuple[SkylineSeen, ...]) -> Chart:
     ]
     window = f"{moment(first.window_start_seconds)} to {moment(first.window_end_seconds)} UTC"
     rows = sum(each.rows for each in groups)
+    is_skyline = all(each.is_staircase for each in groups)
+    why = "no other row of it is better in both" if is_skyline else "what the preference chose"
     return Chart(
         f"The newest skyline of {name}",
         scatter(
-            [Points(each.key or name, each.x, each.y) for each in groups],
+            [Points(each.key or name, each.x, each.y, each.is_staircase) for each in groups],
             axis[0],
             axis[1],
             x_is_time=first.x_is_time,
             y_is_time=first.y_is_time,
+            x_is_maximized=first.x_is_maximized,
         ),
-        f"Window from {window}, {counted(rows, 'row')}: no other row of it is better in both.",
+        f"Window from {window}, {counted(rows, 'row')}: {why}.",
         height=360,
     )
 

@@ -58,7 +58,7 @@ def sections(shown: Shown) -> list[Section]:
 
 def _behind(batches: Buckets) -> Chart:
     """Draw how late the watermark is, which of a replay may be years."""
-    lag = batches["at"] - batches["watermark"]
+    lag = batches["lag"]
     known = np.abs(lag[np.isfinite(lag)])
     seconds, unit = unit_of(float(known.max()) if len(known) else 0.0)
     return Chart(
@@ -77,7 +77,7 @@ def _tiles(shown: Shown) -> list[Tile]:
     closed = sum(each.closed_windows for each in query.windows.operators.values())
     return [
         Tile("Watermark", moment(last["watermark"]), "UTC, event time"),
-        Tile("Behind the clock", span(last["at"] - last["watermark"]), "at the newest commit"),
+        Tile("Behind the clock", span(last["lag"]), "at the newest commit"),
         Tile("Open windows", count(sum(open_)) if open_ else NOTHING, "of all operators"),
         Tile("Closed windows", count(closed), "so far"),
         Tile("Partial results", size(sum(row["bytes"] for row in stored if isfinite(row["bytes"]))),
