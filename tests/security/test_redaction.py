@@ -165,6 +165,18 @@ def test_names_of_options_that_end_as_one() -> None:
     assert told == "***, ***, /home"
 
 
+def test_what_only_tells_of_a_secret_is_none() -> None:
+    keep_secrets_of(
+        {
+            "spark.security.credentials.hive.enabled": "false",
+            "fs.s3a.aws.credentials.provider": "org.example.Provider",
+            "kafka.ssl.keystore.key": "hidden one",
+        }
+    )
+    told = redacted("flag = false, no class org.example.Provider, hidden one")
+    assert told == "flag = false, no class org.example.Provider, ***"
+
+
 def test_a_value_in_a_list_of_settings_is_known_by_itself_too() -> None:
     keep_secrets_of({"extra": "password=hidden,one,user=me", "address": "redis://:hidden-two@h"})
     assert "hidden" not in redacted("password=hidden,one,user=me | hidden | hidden-two")
