@@ -66,6 +66,7 @@ _SHAPES = (
     (re.compile(r"(?<=://)[^/\s:@\"']*+:[^/\s\"']+@"), f"{HIDDEN}@"),
     # https://token@host; elsewhere that is a user, or a container: abfss://data@account
     (re.compile(r"\b(https?://)[^/\s:@\"'?#]++@", re.IGNORECASE), rf"\1{HIDDEN}@"),
+    (re.compile(r"\b(jdbc:oracle:\w++:)[^/\s@\"']++/[^\s@\"']++@", re.IGNORECASE), rf"\1{HIDDEN}@"),
     (re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE), rf"\1 {HIDDEN}"),
     (
         re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*-----|\Z)", re.DOTALL),
@@ -73,7 +74,9 @@ _SHAPES = (
     ),
 )
 # One look that is quick where there is nothing to hide, which is nearly always.
-_SUSPECT = re.compile(rf"{_NAME}|://[^/\s]*@|\b(?:bearer|basic)\s|PRIVATE KEY", re.IGNORECASE)
+_SUSPECT = re.compile(
+    rf"{_NAME}|://[^/\s]*@|jdbc:oracle:|\b(?:bearer|basic)\s|PRIVATE KEY", re.IGNORECASE
+)
 
 
 class _Known:

@@ -38,6 +38,8 @@ def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
         ('{"sslpassword": "s3cr3t", "port": 1}', '{"sslpassword": ***, "port": 1}'),
         ('x required username="u" password="s3cr3t";', 'x required username="u" password=***;'),
         ("jdbc:postgresql://db/x?user=me&password=s3cr3t&a=1", "jdbc:postgresql://db/x?user=me&password=***&a=1"),
+        ("jdbc:oracle:thin:me/s3cr3t@//db:1521/x", "jdbc:oracle:thin:***@//db:1521/x"),
+        ("jdbc:oracle:thin:@//db:1521/x", "jdbc:oracle:thin:@//db:1521/x"),
         ("amqp://me:s3cr3t@mq:5672/v", "amqp://***@mq:5672/v"),
         ("Authorization: Bearer s3cr3ts3cr3t", "Authorization: Bearer ***"),
         ("fs.s3a.secret.key=s3cr3t", "fs.s3a.secret.key=***"),
