@@ -110,7 +110,7 @@ def run(
     """
     _check(outlets, trigger, available_now, unused)
     _check_called(on_step=on_step, clock=clock)
-    if name is not None and not is_text(name):
+    if name is not None and not (is_text(name) and name):
         raise ConfigurationError(f"name={shown(name)} is no text. Write for example name='clicks'.")
     for outlet in outlets:
         outlet.was_run = True

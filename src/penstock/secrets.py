@@ -25,12 +25,14 @@ _MASK = re.compile(r"[.*\s]*")
 _NAME = (
     r"(?:passw(?:or)?d|passphrase|(?<![A-Za-z])(?:pwd|pass)|secret|token|credentials?"
     r"|(?-i:(?<=[a-z0-9])(?:Pass|Pwd))|jaas[._-]?config"
-    r"|(?:secret|access|api|private|account|encryption)[._-]?key(?:[._-]?id)?)(?![A-Za-z])"
+    r"|(?:secret|access|api|private|account|encryption|keystore)[._-]?key(?:[._-]?id)?)(?![A-Za-z])"
 )
 _NAMES_A_SECRET = re.compile(_NAME, re.IGNORECASE)
 # dbPass and db.pwd do, and PWD is where a program works.
 _ENDS_AS_ONE = re.compile(r"(?:pass|Pass|PASS|pwd|Pwd)\Z")
 _IS_A_PLACE = re.compile(r"(?:\A|\W)PWD\Z")
+# These say where a secret comes from, or whether: fs.s3a.aws.credentials.provider is a class.
+_TELLS_OF_ONE = re.compile(r"(?:enabled|providers?|class|path|file|type)\Z", re.IGNORECASE)
 # A text in quotation marks as JSON, SQL and Python write it, and as JSON within JSON does; without
 # its end it goes on to that of the line. Repeats keep what they took (*+, ++): a text of somebody
 # else's must not keep us busy with trying it in ever more ways.
@@ -64,6 +66,7 @@ _SHAPES = (
     (re.compile(r"(?<=://)[^/\s:@\"']*+:[^/\s\"']+@"), f"{HIDDEN}@"),
     # https://token@host; elsewhere that is a user, or a container: abfss://data@account
     (re.compile(r"\b(https?://)[^/\s:@\"'?#]++@", re.IGNORECASE), rf"\1{HIDDEN}@"),
+    (re.compile(r"\b(jdbc:oracle:\w++:)[^/\s@\"']++/[^\s@\"']++@", re.IGNORECASE), rf"\1{HIDDEN}@"),
     (re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE), rf"\1 {HIDDEN}"),
     (
         re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*-----|\Z)", re.DOTALL),
@@ -71,7 +74,9 @@ _SHAPES = (
     ),
 )
 # One look that is quick where there is nothing to hide, which is nearly always.
-_SUSPECT = re.compile(rf"{_NAME}|://[^/\s]*@|\b(?:bearer|basic)\s|PRIVATE KEY", re.IGNORECASE)
+_SUSPECT = re.compile(
+    rf"{_NAME}|://[^/\s]*@|jdbc:oracle:|\b(?:bearer|basic)\s|PRIVATE KEY", re.IGNORECASE
+)
 
 
 class _Known:
@@ -125,7 +130,8 @@ def keep_secrets_of(options: Mapping[str, object]) -> None:
     >>> redacted("report said: open sesame")
     'report said: ***'
     """
-    keep_secret(*(str(options[name]) for name in options if names_a_secret(name)))
+    named = (name for name in options if names_a_secret(name) and not _TELLS_OF_ONE.search(name))
+    keep_secret(*(str(options[name]) for name in named))
     # An address may hold one, whatever its option is called.
     keep_secret(*(found for value in options.values() for found in _in_address(str(value))))
 

@@ -67,3 +67,36 @@ def test_a_file_of_the_checkpoint_that_spark_cant_read_is_named() -> None:
     assert type(error) is CheckpointError
     assert str(error).startswith("'file:/ck/spark/offsets/3' is missing, cut short or damaged")
     assert type(as_query_error(damaged, ["file:/other"])) is QueryError
+
+
+IMPORT = """
+  An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "worker.py", line 4207, in invoke_udf
+    func, profiler, deserializer, serializer = read_udfs(
+  File "serializers.py", line 472, in loads
+ModuleNotFoundError: No module named 'mine'
+
+\tat org.apache.spark.api.python.BasePythonRunner.handle(PythonRunner.scala:1)
+"""
+
+
+def test_a_function_that_a_worker_can_not_load_is_told_without_a_traceback() -> None:
+    error = as_query_error(RuntimeError(IMPORT))
+    assert str(error) == (
+        "a Python worker failed with ModuleNotFoundError: No module named 'mine'. Install it where "
+        "Python workers run, or send it: spark.sparkContext.addPyFile(...)."
+    )
+    assert "read_udfs" in error.report
+    other = as_query_error(RuntimeError(IMPORT.replace("ModuleNotFoundError: No module", "Odd: A")))
+    assert str(other).startswith("a Python worker failed with Odd: A named 'mine'. Start the query")
+
+
+def test_a_function_that_can_not_be_sent_says_what_is_in_it() -> None:
+    error = as_query_error(
+        RuntimeError("Could not serialize object: TypeError: cannot pickle '_thread.lock' object")
+    )
+    assert str(error).startswith(
+        "a function can't be sent to Python workers: TypeError: cannot pickle '_thread.lock' "
+        "object. Make connections"
+    )

@@ -210,8 +210,14 @@ def test_a_sink_that_fails_stops_the_query_and_names_the_reason(
     query = ps.run(
         ps.Stream.read(events(1, 3)).to(refuse), checkpoint=str(tmp_path / "c"), available_now=True
     )
-    with pytest.raises(ps.QueryError, match="the database is gone"):
+    with pytest.raises(
+        ps.QueryError, match=r"failed with ConnectionError: the database is gone"
+    ) as e:
         query.await_termination(60)
+    line = refuse.__code__.co_firstlineno + 1
+    assert "refuse) failed" in str(e.value)
+    assert f"({__file__} line {line}). The micro-batch is not committed" in str(e.value)
+    assert "raise ConnectionError" in e.value.report
     assert query.status().state == "failed"
 
 

@@ -55,6 +55,7 @@ WRONG_VALUES: tuple[Any, ...] = (
     "naïve ☃ \U0001f600",
     "\ud800",
     "../../..",
+    "/dev/null/inside",
     "x" * 5_000,
     "-5 seconds",
     "1 month",

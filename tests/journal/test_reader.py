@@ -56,6 +56,15 @@ def test_a_file_cut_at_any_byte_gives_a_prefix_of_its_events(
     assert list(read(path.parent)) == expected
 
 
+def test_a_file_in_the_way_of_a_journal_is_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "way").write_text("mine")
+    with Follower(tmp_path / "way" / "journal") as follower:
+        assert seqs(follower) == []
+        (tmp_path / "way").unlink()
+        put(tmp_path / "way" / "journal", 1, line(1))
+        assert seqs(follower) == [1]
+
+
 @given(events=journals(), data=st.data())
 def test_a_journal_that_grows_in_pieces_is_handed_out_once_and_in_order(
     tmp_path_factory: pytest.TempPathFactory, events: list[Event], data: st.DataObject

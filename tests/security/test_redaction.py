@@ -38,6 +38,8 @@ def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
         ('{"sslpassword": "s3cr3t", "port": 1}', '{"sslpassword": ***, "port": 1}'),
         ('x required username="u" password="s3cr3t";', 'x required username="u" password=***;'),
         ("jdbc:postgresql://db/x?user=me&password=s3cr3t&a=1", "jdbc:postgresql://db/x?user=me&password=***&a=1"),
+        ("jdbc:oracle:thin:me/s3cr3t@//db:1521/x", "jdbc:oracle:thin:***@//db:1521/x"),
+        ("jdbc:oracle:thin:@//db:1521/x", "jdbc:oracle:thin:@//db:1521/x"),
         ("amqp://me:s3cr3t@mq:5672/v", "amqp://***@mq:5672/v"),
         ("Authorization: Bearer s3cr3ts3cr3t", "Authorization: Bearer ***"),
         ("fs.s3a.secret.key=s3cr3t", "fs.s3a.secret.key=***"),
@@ -163,6 +165,18 @@ def test_names_of_options_that_end_as_one() -> None:
     keep_secrets_of({"dbPass": "hidden one", "db.pwd": "hidden two", "env.PWD": "/home", "a": "x"})
     told = redacted("hidden one, hidden two, /home")
     assert told == "***, ***, /home"
+
+
+def test_what_only_tells_of_a_secret_is_none() -> None:
+    keep_secrets_of(
+        {
+            "spark.security.credentials.hive.enabled": "false",
+            "fs.s3a.aws.credentials.provider": "org.example.Provider",
+            "kafka.ssl.keystore.key": "hidden one",
+        }
+    )
+    told = redacted("flag = false, no class org.example.Provider, hidden one")
+    assert told == "flag = false, no class org.example.Provider, ***"
 
 
 def test_a_value_in_a_list_of_settings_is_known_by_itself_too() -> None:

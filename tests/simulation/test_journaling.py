@@ -116,3 +116,12 @@ def test_a_run_that_is_broken_off_says_so(tmp_path: Path) -> None:
         broken()
     *_, last = read(tmp_path)
     assert last.body == QueryStopped("the simulation was broken off", "ValueError: no more")
+
+
+def test_a_journal_that_can_not_be_written_is_told_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    trial = Trial("it", Static(2), SPARK, CLICKS, LOAD, journal=tmp_path / "file" / "it")
+    with pytest.raises(ConfigurationError, match=r"can't be used \(Not a directory\)"):
+        trial.check()
+    with pytest.raises(ConfigurationError, match=r"Name another directory, or mend that"):
+        JournalRecorder("/proc/none/it", "clicks", "clicks -> score").close()

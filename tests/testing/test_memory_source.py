@@ -54,6 +54,13 @@ def numbers(seen: Batches) -> list[list[int]]:
     return [[row.n for row in seen[batch]] for batch in sorted(seen)]
 
 
+def test_a_directory_that_can_not_be_made_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    for place in (tmp_path / "file", tmp_path / "file" / "inside", "/dev/null/inside"):
+        with pytest.raises(ConfigurationError, match="MemorySource can't keep its rows in"):
+            MemorySource([[(1,)]], "n bigint", directory=place, spark=spark)
+
+
 def test_each_micro_batch_takes_the_next_list(
     source: MemorySource, start: Callable[..., StreamingQuery], seen: Batches
 ) -> None:

@@ -140,6 +140,12 @@ def test_what_is_no_length_of_time_is_refused(bad: Any) -> None:
     assert said.startswith(f"{bad!r} is not a length of time. Write it like '10 seconds'")
 
 
+@pytest.mark.parametrize("bare", ["5", " 0.5 ", "0"])
+def test_a_number_as_text_lacks_its_unit(bare: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"'{bare.strip()} seconds', with its unit"):
+        microseconds(bare)
+
+
 @given(st.text(max_size=12))
 def test_any_text_is_read_or_refused(text: str) -> None:
     with contextlib.suppress(ConfigurationError):

@@ -6,16 +6,31 @@ import json
 import re
 from collections.abc import Sequence
 
+from penstock.arguments import shown
 from penstock.engine.damaged_files import damaged_file
 from penstock.engine.full_disk import full_disk
 from penstock.engine.python_step import ERROR_MARK, LETTER_FIELDS
-from penstock.errors import CheckpointError, OperatorError, PenstockError, QueryError
+from penstock.errors import (
+    CheckpointError,
+    ConfigurationError,
+    OperatorError,
+    PenstockError,
+    QueryError,
+    first_line,
+)
 
 # What a Python worker says of a checkpoint comes to the driver in the text of a traceback.
 _DAMAGED = re.compile(r"penstock\.errors\.CheckpointError: (.+)")
 _WORKER_DIED = re.compile(r"Python worker exited unexpectedly|Connection reset.*PythonRunner")
+_UNSENT = re.compile(r"Could not serialize object: (.+)")
+# Not of a row: a function could not even be loaded, or what it is in.
+_WORKER_FAILED = re.compile(
+    r"An exception was thrown from the Python worker:\s+"
+    r"Traceback \(most recent call last\):\n(?:[ \t].*\n)+(\S.*)"
+)
 _STACK = re.compile(r"^\s*(at [\w.$/<>]+\(|\.\.\. \d+ more)", re.MULTILINE)
 _CAUSE = re.compile(r"^Caused by: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
+_CLASSES = re.compile(r"\A(?:(?:[\w$]+\.)+[\w$]+: )+")
 _PLAN = "=== Streaming Query ==="
 _AGAIN = "Start the query again with the same checkpoint; the micro-batch is run once more."
 
@@ -55,20 +70,63 @@ def known_failure(error: BaseException, places: Sequence[str]) -> PenstockError 
             "once: spark.task.maxFailures on a cluster, local[4,3] on this machine.",
             text,
         )
-    return full_disk(text, places) or damaged_file(text, places)
+    return full_disk(text, places) or damaged_file(text, places) or _of_a_function(text)
+
+
+def _of_a_function(text: str) -> QueryError | None:
+    if unsent := _UNSENT.match(text):
+        return QueryError(
+            f"a function can't be sent to Python workers: {unsent.group(1).rstrip('.')}. Make "
+            "connections, locks and sessions inside of the function, where it needs them.",
+            text,
+        )
+    if failed := _WORKER_FAILED.search(text):
+        is_missing = "No module named" in failed.group(1)
+        send = "Install it where Python workers run, or send it: spark.sparkContext.addPyFile(...)."
+        return QueryError(
+            f"a Python worker failed with {failed.group(1).rstrip('.')}. "
+            f"{send if is_missing else _AGAIN}",
+            text,
+        )
+    return None
+
+
+def refused_start(error: BaseException) -> PenstockError | None:
+    """Return the error for a start that a disk or Spark refuses, None for an error of the user's.
+
+    >>> str(refused_start(FileNotFoundError(2, "No such file or directory", "/proc/none")))
+    "'/proc/none' can't be used: No such file or directory. Name another place, or mend that."
+    """
+    if not isinstance(error, OSError):
+        return ConfigurationError(f"Spark does not start the query: {spark_says(error)}")
+    if error.filename is None:
+        return None
+    return ConfigurationError(
+        f"{shown(str(error.filename))} can't be used: {error.strerror}. Name another place, or "
+        "mend that."
+    )
+
+
+def spark_says(error: BaseException) -> str:
+    """Return what Spark or Hadoop says went wrong, on a line, without the classes that say it."""
+    return _CLASSES.sub("", first_line(_without_stacks(str(error))))
 
 
 def _in_short(text: str) -> QueryError:
+    if _STACK.search(text) is None and _PLAN not in text:
+        return QueryError(text)
+    return QueryError(f"{_without_stacks(text)} {_AGAIN}", text)
+
+
+def _without_stacks(text: str) -> str:
     """Keep the first thing that Spark says, and the cause of it all; stacks are for its log."""
     stack = _STACK.search(text)
-    if stack is None and _PLAN not in text:
-        return QueryError(text)
     before = text[: stack.start() if stack else len(text)].split(_PLAN, maxsplit=1)[0]
     lines = [line.strip().removeprefix(": ") for line in before.splitlines()]
     first = next((ln for ln in lines if ln and not ln.startswith("An error occurred while")), "")
     cause = _CAUSE.findall(text)[-1:]
     told = [first, *(each for each in cause if each not in first)]
-    return QueryError(f"{' Its cause: '.join(told)} {_AGAIN}", text)
+    return " Its cause: ".join(told)
 
 
 def _row_failure(text: str) -> dict[str, str] | None:

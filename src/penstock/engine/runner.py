@@ -10,6 +10,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.elasticity.observation import Observation
@@ -22,7 +24,7 @@ from penstock.engine.compiled_step import StateHome
 from penstock.engine.compiler import Compilation, Compiler
 from penstock.engine.control_loop import IDLE_SECONDS
 from penstock.engine.execution import run_jobs
-from penstock.engine.failures import as_query_error
+from penstock.engine.failures import as_query_error, known_failure
 from penstock.engine.hottest_keys import KeysSeen
 from penstock.engine.keyed_states import KeyedStates
 from penstock.engine.measurement import Measured
@@ -37,6 +39,7 @@ from penstock.engine.regrouping import Regrouping
 from penstock.engine.session import configure
 from penstock.engine.setting import Setting
 from penstock.engine.shedding import Shedding
+from penstock.engine.sink_failures import sink_failure
 from penstock.engine.stage_times import StageTimes
 from penstock.engine.steps import Step
 from penstock.engine.tables import Tables
@@ -305,13 +308,19 @@ class Runner:
         self._reached(_step_of(end), batch_id)
 
     def _write(self, sink: Sink, frame: DataFrame, batch_id: int) -> None:
-        with_patience(
-            lambda: sink.write(frame, batch_id),
-            sink,
-            batch_id,
-            self._journal.write,
-            lambda: self.stopping,
-        )
+        try:
+            with_patience(
+                lambda: sink.write(frame, batch_id),
+                sink,
+                batch_id,
+                self._journal.write,
+                lambda: self.stopping,
+            )
+        except (PenstockError, StopRequested, Py4JError, PySparkException):
+            raise
+        except Exception as error:
+            # Spark logs all that it is told, and the first error's text may hold a secret.
+            raise known_failure(error, self.places) or sink_failure(sink, error) from None
 
     def _run_unread(self, compiled: CompiledBatch, batch_id: int) -> None:
         """Run keyed operators that Spark saw no reason to run, as before a filter that none pass.

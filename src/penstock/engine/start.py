@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.engine.checkpoint import Checkpoint, open_checkpoint
 from penstock.engine.columns import SOURCE_TAG
-from penstock.engine.failures import known_failure
+from penstock.engine.failures import known_failure, refused_start, spark_says
 from penstock.engine.known_secrets import learn_secrets
 from penstock.engine.own_queries import note_own
 from penstock.engine.patient_sinks import with_patience
@@ -27,7 +27,7 @@ from penstock.engine.setting import Setting
 from penstock.engine.shared_disk import check_executors_see
 from penstock.engine.slots import ElasticSlots
 from penstock.engine.state_files import check_reachable
-from penstock.errors import ConfigurationError
+from penstock.errors import ConfigurationError, PenstockError, SinkError
 from penstock.journal.events import QueryStarted, QueryStopped
 from penstock.journal.writer import JournalWriter
 from penstock.shipping import ship_package
@@ -41,6 +41,8 @@ from penstock.topology.explain import explain
 from penstock.topology.operators import Compute, Source
 from penstock.version import __version__
 
+REFUSALS = (Py4JJavaError, PySparkException, OSError)
+"""What Spark and disks raise when they are asked for something that they don't do."""
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _BY_RENAME = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -59,11 +61,16 @@ def start(
     """Lock the checkpoint, open the journal and the sinks, and start the query."""
     try:
         return _start(topology, checkpoint, setting, available_now, name, journal)
-    except (Py4JJavaError, PySparkException, OSError) as error:
-        known = known_failure(error, [os.path.abspath(checkpoint), *_sink_paths(topology)])
-        if known is None:
+    except REFUSALS as error:
+        told = _told(error, topology, checkpoint)
+        if told is None:
             raise
-        raise known from None
+        raise told from None
+
+
+def _told(error: BaseException, topology: Topology, checkpoint: str) -> PenstockError | None:
+    places = [os.path.abspath(checkpoint), *_sink_paths(topology)]
+    return known_failure(error, places) or refused_start(error)
 
 
 def _start(
@@ -102,10 +109,10 @@ def _start(
                 slots=setting.slots.available(spark.sparkContext),
             )
         )
-        undo.push(lambda kind, error, _: _journal_end(writer, error))
+        undo.push(lambda kind, error, _: _journal_end(writer, error, topology, checkpoint))
         # Only now: opening a sink clears away what a dead run left, and must not meet a live one.
         for output in topology.outputs:
-            _open(output.sink, opened.query_id, writer)
+            _open(output.sink, opened.query_id, writer, [opened.path, *_sink_paths(topology)])
         ship_package(spark)
         runner = Runner(spark, topology, opened, setting, writer)
         undo.callback(runner.planning.loop.close)
@@ -116,8 +123,14 @@ def _start(
     return Query(started, runner, writer, directory)
 
 
-def _open(sink: Sink, query_id: str, journal: JournalWriter) -> None:
-    with_patience(lambda: sink.open(query_id), sink, None, journal.write)
+def _open(sink: Sink, query_id: str, journal: JournalWriter, places: list[str]) -> None:
+    try:
+        with_patience(lambda: sink.open(query_id), sink, None, journal.write)
+    except Py4JJavaError as error:
+        raise known_failure(error, places) or SinkError(
+            f"{sink.describe()} can't be opened: {spark_says(error)}. Name another place, or mend "
+            "that."
+        ) from None
 
 
 def _sink_paths(topology: Topology) -> list[str]:
@@ -125,9 +138,12 @@ def _sink_paths(topology: Topology) -> list[str]:
     return [sink.path for sink in sinks if isinstance(sink, FileSink)]
 
 
-def _journal_end(writer: JournalWriter, error: BaseException | None) -> None:
+def _journal_end(
+    writer: JournalWriter, error: BaseException | None, topology: Topology, checkpoint: str
+) -> None:
     if error is not None:
-        writer.write(QueryStopped("failed", str(error)))
+        told = _told(error, topology, checkpoint) if isinstance(error, REFUSALS) else None
+        writer.write(QueryStopped("failed", str(told or error)))
 
 
 @contextmanager

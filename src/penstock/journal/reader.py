@@ -84,10 +84,16 @@ class LineFollower:
             file.close()
 
     def _following_segment(self) -> int | None:
-        return next((n for n in segment_numbers(self.directory) if n > self._segment), None)
+        return next((n for n in self._numbers() if n > self._segment), None)
+
+    def _numbers(self) -> list[int]:
+        try:
+            return segment_numbers(self.directory)
+        except NotADirectoryError:  # a file is in the way, which may go as a directory may come
+            return []
 
     def _begin_anew_if_replaced(self) -> None:
-        numbers = segment_numbers(self.directory)
+        numbers = self._numbers()
         if self._file is None and self._segment in numbers:
             self._file = _open(segment_path(self.directory, self._segment))
             replaced = self._file is not None and not _ends_line(self._file, self._offset)

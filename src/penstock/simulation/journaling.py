@@ -34,7 +34,11 @@ _MOST_SEGMENTS = 10_000
 def check_no_journal(directory: Path) -> None:
     """Refuse a directory with a journal in it: two runs in one would read as one run."""
     refuse_impossible(directory)
-    if segment_numbers(directory):
+    try:
+        numbers = segment_numbers(directory)
+    except OSError as error:
+        raise _unusable(directory, error) from None
+    if numbers:
         raise ConfigurationError(
             f"journal: there is one in {directory} already. Name another directory, or delete it "
             "first."
@@ -156,4 +160,14 @@ class JournalRecorder:
         self._seq += 1
         self._at_seconds = max(self._at_seconds, at_seconds)
         line = to_json(Event(self._seq, self._at_seconds, body))
-        self._segments.append(line.encode() + b"\n")
+        try:
+            self._segments.append(line.encode() + b"\n")
+        except OSError as error:
+            raise _unusable(self.directory, error) from None
+
+
+def _unusable(directory: Path, error: OSError) -> ConfigurationError:
+    return ConfigurationError(
+        f"journal: {directory} can't be used ({error.strerror}). Name another directory, or mend "
+        "that."
+    )

@@ -158,7 +158,14 @@ class HadoopFiles:
         return store
 
     def _connect(self, path: str) -> _LocalDisk | _SharedStorage:
-        system = self._path_of(path).getFileSystem(self._configuration)
+        try:
+            system = self._path_of(path).getFileSystem(self._configuration)
+        except Py4JJavaError as error:
+            raise ConfigurationError(
+                f"'{path}' can't be used ({first_line(error.java_exception.getMessage())}). Name a "
+                "directory that this session can reach, or add what its file system needs where "
+                "the session is made, such as a package to spark.jars.packages."
+            ) from None
         uri = system.getUri()
         if uri.getScheme() == "file":
             return _LocalDisk(self._jvm, uri, self._configuration)

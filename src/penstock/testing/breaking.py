@@ -14,7 +14,7 @@ import os
 import signal
 import threading
 
-from penstock.arguments import checked, shown
+from penstock.arguments import check_wait, checked, shown
 from penstock.engine.steps import OnStep, Step
 from penstock.errors import ConfigurationError
 
@@ -27,6 +27,7 @@ class BrokenOff(Exception):
 def fail_at(step: Step | str, batch: int) -> OnStep:
     """Return an ``on_step`` for ``run`` that raises when a step of a micro-batch is done."""
     wanted = _step(step)
+    _check_batch("fail_at", batch)
 
     def on_step(reached: Step, batch_id: int) -> None:
         if reached == wanted and batch_id == batch:
@@ -44,6 +45,9 @@ def kill_at(step: Step | str, batch: int | None = None, after_seconds: float = 0
     of whatever runs then. Start the process in a group of its own, or its parent dies too.
     """
     wanted = _step(step)
+    if batch is not None:
+        _check_batch("kill_at", batch)
+    check_wait("kill_at", "after_seconds", after_seconds)
 
     def on_step(reached: Step, batch_id: int) -> None:
         if reached != wanted or batch not in (None, batch_id):
@@ -64,6 +68,14 @@ def _step(step: Step | str) -> Step:
             f"a micro-batch has no step {shown(step)}. Write one of {', '.join(Step)}."
         )
     return Step(step)
+
+
+def _check_batch(owner: str, batch: int) -> None:
+    """Refuse a micro-batch that never comes: a test that waits for its failure would pass."""
+    if batch < 0:
+        raise ConfigurationError(
+            f"{owner}(batch={shown(batch)}) never happens. Write a micro-batch from 0 on."
+        )
 
 
 def _kill_group() -> None:

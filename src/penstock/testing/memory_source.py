@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from penstock.arguments import checked
+from penstock.arguments import checked, shown
 from penstock.errors import ConfigurationError
 from penstock.testing.session import given_or_own
 from penstock.testing.source_rows import Batch, as_table, rows_of, schema_for
@@ -86,7 +86,13 @@ class MemorySource:
         self._failing: set[int] = set()
         self._properties = f"penstock.testing.{uuid.uuid4().hex}"
         self._directory = Path(directory or tempfile.mkdtemp(prefix="penstock-source-"))
-        self._directory.mkdir(parents=True, exist_ok=True)
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigurationError(
+                f"MemorySource can't keep its rows in {shown(str(directory))} ({error.strerror}). "
+                "Name another directory, or leave it out."
+            ) from None
         forget = shutil.rmtree if directory is None else _keep
         self._remove = weakref.finalize(self, forget, self._directory, ignore_errors=True)
         # What is there already was handed out by another process.

@@ -110,6 +110,11 @@ def _parse(text: str) -> int:
 
 
 def _unreadable(duration: object) -> ConfigurationError:
+    if isinstance(duration, str) and re.fullmatch(r"\s*[0-9]*\.?[0-9]+\s*", duration):
+        return ConfigurationError(
+            f"{duration!r} is not a length of time. Write it like '{duration.strip()} seconds', "
+            "with its unit."
+        )
     return ConfigurationError(
         f"{duration!r} is not a length of time. Write it like '10 seconds', '1 hour 30 minutes', "
         f"a timedelta, or a number of seconds (months and years have no fixed length)."

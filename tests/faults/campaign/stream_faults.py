@@ -81,6 +81,7 @@ class Stream:
     journal_disk: SmallDisk | None = None
     outcomes: list[Outcome] = field(default_factory=list)
     batches: int = 0
+    sent_again: set[int] = field(default_factory=set)
 
     def inject(self, kind: str) -> None:
         """Inject one fault of a kind; a sink may fail several times, which are as many."""
@@ -99,13 +100,18 @@ class Stream:
         self.batches += 1
         return self.batches - 1
 
-    def stops(self, kind: str, fault: str, *names: str, must: bool = True, **options: Any) -> None:
-        """Run the query, which has to stop, unless it need not; the sentence must be clear."""
+    def stops(
+        self, kind: str, fault: str, *names: str, must: bool = True, says: str = "", **options: Any
+    ) -> None:
+        """Run the query, which has to stop, unless it need not; the sentence must be clear.
+
+        Where ``names`` has none, ``says`` is what tells that it stopped for this and nothing else.
+        """
         error = stop_of(lambda: self.job.start(**self._options(options)))
         if error is None:
             self.note(kind, fault, "it did not stop" if must else "")
             return
-        problem = unclear(error, *names) if names else _not_ours(error)
+        problem = unclear(error, *names) if names else _not_ours(error, says)
         self.outcomes.append(
             Outcome(kind, fault, "wrong" if problem else "stopped", problem or str(error))
         )
@@ -123,10 +129,21 @@ class Stream:
         """Run to the end, undisturbed, and compare: all faults of the stream stand or fall."""
         self.more()
         error = stop_of(lambda: self.job.start(**self._options({})))
-        problem = f"it does not go on: {str(error)[:600]}" if error else self.job.differences()
+        problem = f"it does not go on: {str(error)[:600]}" if error else self._wrong_at_the_end()
         if problem:
             self.outcomes = [replace(each, verdict="wrong", seen=problem) for each in self.outcomes]
         return self.outcomes
+
+    def _wrong_at_the_end(self) -> str:
+        """Say what is not as it should be; a micro-batch that nobody skipped was not sent again."""
+        if wrong := self.job.differences():
+            return wrong
+        if not self.sent_again:
+            return ""
+        events = journal.read(self.job.checkpoint_path / "journal")
+        skipped = {e.body.batch_id for e in events if isinstance(e.body, journal.BatchSkipped)}
+        missing = sorted(self.sent_again - skipped)
+        return f"the micro-batches {missing} did not come again" if missing else ""
 
     def _options(self, given: dict[str, Any]) -> dict[str, Any]:
         if self.journal_disk is None:
@@ -134,14 +151,18 @@ class Stream:
         return {"journal": str(self.journal_disk.path / "journal"), **given}
 
 
-def _not_ours(error: BaseException) -> str:
-    return "" if isinstance(error, ps.PenstockError) else f"a {type(error).__name__}: {error}"[:600]
+def _not_ours(error: BaseException, says: str) -> str:
+    if not isinstance(error, ps.PenstockError):
+        return f"a {type(error).__name__}: {error}"[:600]
+    return "" if says in str(error) else f"it stopped for something else: {error}"[:600]
 
 
 def breaks_off(stream: Stream, kind: str) -> None:
     """Let the driver fail after some step of the next micro-batch."""
     step = stream.dice.choice(STEPS)
-    stream.stops(kind, f"after {step.value}", on_step=fail_at(step, stream.more()))
+    number = stream.more()
+    says = f"broken off at '{step.value}' of micro-batch {number}"
+    stream.stops(kind, f"after {step.value}", says=says, on_step=fail_at(step, number))
 
 
 def sink_fails(stream: Stream, kind: str) -> None:
@@ -233,6 +254,7 @@ def source_repeats(stream: Stream, kind: str) -> None:
     newest = max(int(path.name) for path in commits.glob("[0-9]*"))
     (commits / str(newest)).unlink()
     (commits / f".{newest}.crc").unlink(missing_ok=True)
+    stream.sent_again.add(newest)
     stream.note(kind, f"micro-batch {newest} sent again", str(error or ""))
 
 
@@ -277,12 +299,21 @@ def disk_fills(stream: Stream, kind: str) -> None:
 
 
 def journal_disk_fills(stream: Stream, kind: str) -> None:
-    """Fill the disk under the journal: the query must not notice."""
-    assert stream.journal_disk is not None
+    """Fill the disk under the journal: the query must not notice, and nothing can be journaled."""
+    disk = stream.journal_disk
+    assert disk is not None
     stream.more()
-    stream.journal_disk.fill()
-    stream.goes_on(kind, "no space for a line")
-    stream.journal_disk.free()
+    disk.fill()
+    before = _journaled_bytes(disk)
+    error = stop_of(lambda: stream.job.start(**stream._options({})))
+    grew = _journaled_bytes(disk) > before
+    problem = f"it stopped: {str(error)[:600]}" if error else "it was journaled" if grew else ""
+    stream.note(kind, "no space for a line", problem)
+    disk.free()
+
+
+def _journaled_bytes(disk: SmallDisk) -> int:
+    return sum(file.stat().st_size for file in (disk.path / "journal").glob("*.jsonl"))
 
 
 INJECTIONS: dict[str, Callable[[Stream, str], None]] = {
