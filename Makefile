@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+CAMPAIGN := $(BIN)/python tests/faults/run_campaign.py --faults 300
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export SPARK_LOCAL_IP ?= 127.0.0.1
 
@@ -78,7 +79,7 @@ audit: $(READY) ## Look for weak spots in the code, and for known ones in what i
 	$(BIN)/python .ci/audit_dependencies.py
 
 faults: $(READY) java ## Inject more than 300 faults and count what became of them
-	$(BIN)/python tests/faults/run_campaign.py --faults 300
+	$(CAMPAIGN)
 
 bench: $(READY) java ## Measure the engine beside hand-written Spark
 	$(BIN)/python benchmarks/engine.py
@@ -87,8 +88,7 @@ release-check: $(READY) java ## Build wheel and sdist, let pip install each, and
 	PENSTOCK_INSTALL=pip $(BIN)/python -m pytest -q --durations=0 -m slow tests/release
 
 soak: $(READY) java ## Run for two hours with bursts and faults, then inject 300 more, each by itself
-	$(BIN)/python benchmarks/soak.py --minutes 120
-	$(MAKE) faults
+	@judged=0; $(BIN)/python benchmarks/soak.py --minutes 120 || judged=$$?; $(CAMPAIGN) && exit $$judged
 
 soak-short: $(READY) java ## The same in ten minutes, which shows only growth that is clear
 	$(BIN)/python benchmarks/soak.py --minutes 10

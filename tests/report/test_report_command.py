@@ -87,10 +87,12 @@ def test_what_is_no_page_is_not_written_over(
     monkeypatch.chdir(tmp_path)
     Path("notes.txt").write_text("mine")
     Path("empty").mkdir()
-    for named in ("notes.txt", "empty", "no-suffix"):
+    proposed = {"notes.txt": "notes.txt.html", "empty": "empty.html", ".": "report.html"}
+    for named, page in proposed.items():
         code, out, err = run(journal, *([f"--html={named}"] if joined else ["--html", named]))
         assert (code, out) == (2, "")
         assert f"--html {named} names no journal, and no page" in err
+        assert f"Write --html {page}, or" in err
     for of_journal in (journal, *journal.glob("*.jsonl")):
         before = sorted((each, each.read_bytes()) for each in journal.iterdir())
         code, _, err = run(journal, f"--html={of_journal}")

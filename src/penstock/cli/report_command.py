@@ -177,9 +177,10 @@ def _refuse_no_page(html: Path) -> None:
         raise ConfigurationError(
             f"--html {html} is a journal, and no place for a page. Write --html={USUAL_FILE}"
         )
+    page = html.with_name(f"{html.name}.html") if html.name else Path(USUAL_FILE)
     raise ConfigurationError(
         f"--html {html} names no journal, and no page: those end in .html. Write "
-        f"--html {html}.html, or correct the journal's name."
+        f"--html {page}, or correct the journal's name."
     )
 
 
