@@ -24,6 +24,7 @@ from penstock.cli.time_left import shown, spinning
 from penstock.errors import QueryError
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
+JOURNAL = Path(__file__).parents[1] / "journal" / "schema-1.jsonl"
 
 
 def progress_log(path: Path, batches: int = 12) -> str:
@@ -67,6 +68,24 @@ def test_a_job_that_fails_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None
     result = CliRunner().invoke(app, ["run", "job.py"])
     assert (result.exit_code, result.stdout) == (WRONG, "")
     assert "no space left" in result.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+@pytest.mark.parametrize("command", [["version"], ["report", str(JOURNAL)]])
+def test_a_full_disk_is_no_bug(command: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(
+            [sys.executable, "-m", "penstock", *command],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert result.returncode == WRONG
+    assert result.stderr == (
+        "penstock: this machine refuses to go on: No space left on device. Mend that, and try "
+        "again.\n"
+    )
 
 
 def test_ctrl_c_breaks_off(monkeypatch: pytest.MonkeyPatch) -> None:
