@@ -88,6 +88,26 @@ def test_a_full_disk_is_no_bug(command: list[str]) -> None:
     )
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8:strict"])
+def test_a_terminal_that_lacks_characters_gets_question_marks(
+    tmp_path: Path, encoding: str
+) -> None:
+    odd = os.fsencode(tmp_path) + b"/od\xffd.jsonl"
+    Path(os.fsdecode(odd)).write_bytes(JOURNAL.read_bytes())
+    page = os.fsencode(tmp_path) + b"/p\xff.html"
+    told = b""
+    for options in ([], [b"--html", page]):
+        result = subprocess.run(
+            [sys.executable, "-m", "penstock", "report", odd, *options],
+            env={**os.environ, "PYTHONIOENCODING": encoding},
+            capture_output=True,
+            check=False,
+        )
+        assert (result.returncode, result.stderr) == (0, b""), result.stderr
+        told += result.stdout
+    assert b"?" in told
+
+
 def test_ctrl_c_breaks_off(monkeypatch: pytest.MonkeyPatch) -> None:
     from penstock.cli import replay_log
 
