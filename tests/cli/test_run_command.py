@@ -10,7 +10,9 @@ from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
+from penstock.cli import app
 from penstock.cli.elasticity import Elasticity
 from penstock.cli.job_file import JobFile
 from penstock.cli.remaining import OfLoad, of_backlog
@@ -32,6 +34,28 @@ def written(directory: Path, text: str) -> str:
     path = directory / "app.py"
     path.write_text(text)
     return str(path)
+
+
+@pytest.mark.parametrize(
+    ("command", "is_kept"),
+    [
+        (["run", "--json"], True),
+        (["run"], False),
+        (["explain", "--json"], True),
+        (["explain", "--format", "html"], True),
+        (["simulate", "erratic", "--json", "--topology"], True),
+        (["simulate", "erratic", "--target-latency", "2s", "--json", "--topology"], True),
+    ],
+)
+def test_what_a_file_prints_is_no_part_of_the_result(
+    tmp_path: Path, command: list[str], is_kept: bool
+) -> None:
+    file = written(tmp_path, "print('hello from the file')\nraise ValueError('no further')\n")
+    result = CliRunner().invoke(app, [*command, file])
+    assert result.exit_code == 2
+    assert "no further" in result.stderr
+    assert ("hello from the file" in result.stdout) is not is_kept
+    assert ("hello from the file" in result.stderr) is is_kept
 
 
 class TestJobFile:
