@@ -38,6 +38,12 @@ def rate(metric: str, by: str = "query") -> str:
     return f"sum by ({by}) (rate({metric}{OF}[$__rate_interval]))"
 
 
+def seen(metric: str, by: str, span: str) -> str:
+    """Write what a counter counted; one that is new has no 0 to grow from, and counts whole."""
+    new = f"sum by ({by}) ({metric}{OF}) unless sum by ({by}) ({metric}{OF} offset {span})"
+    return f"({new}) or sum by ({by}) (increase({metric}{OF}[{span}]))"
+
+
 def last(metric: str, by: str = "query") -> str:
     """Write what a gauge has now."""
     return f"max by ({by}) ({metric}{OF})"
@@ -123,7 +129,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
             ),
             stat(
                 "Faults in an hour",
-                f"sum by (query) (increase(penstock_faults_total{OF}[1h]))",
+                f"sum by (query) ({seen('penstock_faults_total', 'query, kind', '1h')})",
                 "short",
                 "Things that went wrong and the query went on.",
                 (None, GREEN),
@@ -349,7 +355,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 "Faults in ten minutes",
                 (
                     (
-                        f"sum by (query, kind) (increase(penstock_faults_total{OF}[10m]))",
+                        seen("penstock_faults_total", "query, kind", "10m"),
                         "{{query}} {{kind}}",
                     ),
                 ),

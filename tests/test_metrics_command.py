@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 
 from metrics.written import batch, parsed, started, value, write
 from penstock.cli import app
+from penstock.metrics.catalogue import METRICS
 
 
 def metrics(*arguments: object) -> Result:
@@ -53,6 +54,7 @@ def test_once_as_json(tmp_path: Path) -> None:
     (sample,) = rows["samples"]
     assert sample["labels"] == {"query": "clicks", "source": "clicks"}
     assert (sample["name"], sample["value"]) == ("penstock_source_rows_total", 100)
+    assert [each["name"] for each in found["metrics"]] == [metric.name for metric in METRICS]
 
 
 def test_mistakes_are_one_sentence(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from penstock.cli.time_left import shown, spinning
 from penstock.errors import QueryError
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
+JOURNAL = Path(__file__).parents[1] / "journal" / "schema-1.jsonl"
 
 
 def progress_log(path: Path, batches: int = 12) -> str:
@@ -67,6 +68,44 @@ def test_a_job_that_fails_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None
     result = CliRunner().invoke(app, ["run", "job.py"])
     assert (result.exit_code, result.stdout) == (WRONG, "")
     assert "no space left" in result.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+@pytest.mark.parametrize("command", [["version"], ["report", str(JOURNAL)]])
+def test_a_full_disk_is_no_bug(command: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(
+            [sys.executable, "-m", "penstock", *command],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert result.returncode == WRONG
+    assert result.stderr == (
+        "penstock: this machine refuses to go on: No space left on device. Mend that, and try "
+        "again.\n"
+    )
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8:strict"])
+def test_a_terminal_that_lacks_characters_gets_question_marks(
+    tmp_path: Path, encoding: str
+) -> None:
+    odd = os.fsencode(tmp_path) + b"/od\xffd.jsonl"
+    Path(os.fsdecode(odd)).write_bytes(JOURNAL.read_bytes())
+    page = os.fsencode(tmp_path) + b"/p\xff.html"
+    told = b""
+    for options in ([], [b"--html", page]):
+        result = subprocess.run(
+            [sys.executable, "-m", "penstock", "report", odd, *options],
+            env={**os.environ, "PYTHONIOENCODING": encoding},
+            capture_output=True,
+            check=False,
+        )
+        assert (result.returncode, result.stderr) == (0, b""), result.stderr
+        told += result.stdout
+    assert b"?" in told
 
 
 def test_ctrl_c_breaks_off(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
+from penstock.cli import app, run_job
 from penstock.cli.elasticity import Elasticity
 from penstock.cli.job_file import JobFile
+from penstock.cli.progress import PlainProgress
 from penstock.cli.remaining import OfLoad, of_backlog
 from penstock.cli.run_job import Views, addresses_of
 from penstock.cli.run_record import BatchRecord, RunRecord
@@ -32,6 +38,59 @@ def written(directory: Path, text: str) -> str:
     path = directory / "app.py"
     path.write_text(text)
     return str(path)
+
+
+@pytest.mark.parametrize(
+    ("command", "is_kept"),
+    [
+        (["run", "--json"], True),
+        (["run"], False),
+        (["explain", "--json"], True),
+        (["explain", "--format", "html"], True),
+        (["simulate", "erratic", "--json", "--topology"], True),
+        (["simulate", "erratic", "--target-latency", "2s", "--json", "--topology"], True),
+    ],
+)
+def test_what_a_file_prints_is_no_part_of_the_result(
+    tmp_path: Path, command: list[str], is_kept: bool
+) -> None:
+    file = written(tmp_path, "print('hello from the file')\nraise ValueError('no further')\n")
+    result = CliRunner().invoke(app, [*command, file])
+    assert result.exit_code == 2
+    assert "no further" in result.stderr
+    assert ("hello from the file" in result.stdout) is not is_kept
+    assert ("hello from the file" in result.stderr) is is_kept
+
+
+def test_a_reader_that_had_enough_ends_the_query(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before Spark ends: a query that still ran then would end with a traceback."""
+    ended: list[str] = []
+
+    @contextmanager
+    def spark(*_: object, **__: object) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            ended.append("Spark")
+
+    def gone(text: str) -> None:
+        raise BrokenPipeError
+
+    query = SimpleNamespace(
+        topology=SimpleNamespace(outputs=[]),
+        dashboard_address=None,
+        metrics_address="http://localhost:1/metrics",
+        stop=lambda: ended.append("the query"),
+    )
+    monkeypatch.setattr(run_job, "quiet_spark", spark)
+    monkeypatch.setattr("penstock.running.run", lambda *_, **__: query)
+    job = SimpleNamespace(build=lambda spark: [])
+    file: Any = SimpleNamespace(path=tmp_path / "app.py", load=lambda: job)
+    with pytest.raises(BrokenPipeError):
+        run_job.run_job(file, str(tmp_path / "ck"), lambda names: PlainProgress(names, gone))
+    assert ended == ["the query", "Spark"]
 
 
 class TestJobFile:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import signal
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +23,15 @@ QUICK_PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 """Without looking for the smallest example, which takes minutes where each one does."""
 PATIENCE_SECONDS = 600
 """How long a call may wait for something else, on a machine that is busy."""
+
+
+def strict_json(text: str) -> Any:
+    """Read JSON as any program does: NaN and the infinities, which Python also takes, are none."""
+
+    def refused(constant: str) -> None:
+        raise ValueError(f"JSON has no {constant}")
+
+    return json.loads(text, parse_constant=refused)
 
 
 class Hung(BaseException):

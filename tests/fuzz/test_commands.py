@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-from fuzz.calling import QUICK_PHASES, within
+from fuzz.calling import QUICK_PHASES, strict_json, within
 from penstock.cli import app, run_job
 from penstock.errors import ConfigurationError
 from replay.loads import as_lines, burst
@@ -138,7 +138,7 @@ def judged(result: Result, said: list[str]) -> None:
     assert "This is a bug" not in result.stderr, (said, result.stderr)
     if result.exit_code == 0:
         if "--json" in said and "--help" not in said:
-            json.loads(result.stdout)
+            strict_json(result.stdout)
     elif not result.stdout.strip():
         assert len(told) == 1, (said, told)
         assert told[0].startswith("penstock: "), (said, told)

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from fuzz.calling import QUICK_PHASES, within
+from fuzz.calling import QUICK_PHASES, strict_json, within
 from fuzz.mutations import ODD, damaged, mutated, nested, twice_each_key
 from penstock.cli import app
 from penstock.dashboard.watched import WatchedJournal
@@ -45,7 +45,7 @@ def readers(journal: Path) -> None:
             result = CliRunner().invoke(app, [command, str(journal), *options])
         assert result.exit_code in (0, 2), (command, result.output, result.exception)
         if result.exit_code == 0:
-            json.loads(result.stdout)
+            strict_json(result.stdout)
         else:
             assert len(result.stderr.strip().splitlines()) == 1, result.stderr
 

@@ -33,7 +33,7 @@ from penstock.journal.events import (
 from penstock.journal.lines import Event, to_json
 from penstock.journal.reader import read
 from penstock.journal.segments import segment_path
-from penstock.journal.topology_events import PlannedOperator, TopologyPlanned
+from penstock.journal.topology_events import PlannedOperator, StartedQuery, TopologyPlanned
 from penstock.journal.window_events import RowsLate
 
 STARTED = QueryStarted("id", "shop", "", "1.0", "4.3", 4)
@@ -404,6 +404,12 @@ class TestNumbers:
         query = of(append(tmp_path, [(0.0, TopologyPlanned(0, plan)), (1.0, told)]))
         last = query.decisions.forecasts.last()
         assert (last["rate"], last["low"], last["high"]) == (10.0, 5.0, 20.0)
+
+    def test_a_start_that_was_deleted_is_told_by_the_segment(self, tmp_path: Path) -> None:
+        told = StartedQuery("id", "shop", "1.0", "4.3", 4)
+        query = of(append(tmp_path, [(1.0, batch(1)), (1.0, TopologyPlanned(1, (), told))]))
+        assert query.started == told
+        assert query.faults.restarts == 0
 
 
 class TestSeveralQueries:

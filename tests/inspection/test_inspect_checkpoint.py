@@ -176,6 +176,15 @@ def a_state_file(checkpoint: Path) -> Path:
     return next((checkpoint / "state").glob("*/*.arrow"))
 
 
+def a_letter(checkpoint: Path) -> Path:
+    return next((checkpoint / "dead_letters").glob("batch_id=*/*.parquet"))
+
+
+def newer_line(journal: Path) -> None:
+    with next(journal.glob("*.jsonl")).open("a") as file:
+        file.write('{"v":99,"seq":999,"at":1.0,"kind":"BatchSkipped","batch_id":1}\n')
+
+
 class TestDamaged:
     @pytest.mark.parametrize(
         ("damage", "told"),
@@ -197,6 +206,8 @@ class TestDamaged:
             (lambda ck: (ck / "query.json").write_bytes(b"\xff\xfe"), "is cut short or damaged"),
             (lambda ck: shutil.rmtree(ck / "spark"), "is empty or missing"),
             (lambda ck: (ck / "spark/offsets/9").touch(), "they don't belong together"),
+            (lambda ck: cut(a_letter(ck)), "is cut short or damaged"),
+            (lambda ck: newer_line(ck / "journal"), "was written with schema 99"),
         ],
     )
     def test_is_told_with_what_to_do(
@@ -206,6 +217,22 @@ class TestDamaged:
         found = wrong(checkpoint)
         assert any(told in each for each in found), found
         assert all(each.remedy for each in inspect_checkpoint(str(checkpoint)).problems)
+
+    def test_what_is_no_row_that_was_set_aside(self, checkpoint: Path) -> None:
+        staged = checkpoint / "dead_letters/_staging/batch_id=9.abc"
+        staged.mkdir(parents=True)
+        shutil.copy(a_letter(checkpoint), staged)
+        (staged / "part-cut.parquet").write_text("PAR1")
+        assert wrong(checkpoint) == []
+        assert "dead letters: 1 row in" in inspected(str(checkpoint)).stdout
+
+    def test_a_watermark_at_the_beginning_of_time(self, checkpoint: Path) -> None:
+        record = newest(checkpoint)
+        marks = json.loads(record.read_text())["marks"]
+        marks["clicks"] |= {"micros": 0, "newest_micros": 0}
+        record.write_text(resealed(record.read_text(), marks=marks))
+        [source] = inspect_checkpoint(str(checkpoint)).sources
+        assert (source.watermark_seconds, source.newest_row_seconds) == (0.0, 0.0)
 
     def test_what_only_follows_from_a_damaged_record_is_no_defect(self, checkpoint: Path) -> None:
         first = min((checkpoint / "commits").glob("*.json"))
@@ -261,7 +288,8 @@ class TestDamaged:
         folder = a_segment(checkpoint).parent
         shutil.copytree(folder, folder.with_name("_penstock_segment=99"))
         assert wrong(checkpoint) == []
-        assert "_penstock_segment=99" in inspected(str(checkpoint)).stdout
+        told = "holds 1 segment of which no commit record tells, such as _penstock_segment=99"
+        assert told in inspected(str(checkpoint)).stdout
 
     def test_contents_are_not_compared_while_a_query_may_change_them(
         self, checkpoint: Path

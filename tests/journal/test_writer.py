@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 from lacking import lacking
 from penstock.errors import ConfigurationError
-from penstock.journal import BatchSkipped, Event, FaultSeen, JournalWriter, read
+from penstock.journal import BatchSkipped, Event, FaultSeen, JournalWriter, QueryStarted, read
 from penstock.journal.events import UnknownEvent
 from penstock.journal.segments import SegmentAppender, segment_numbers, segment_path
-from penstock.journal.topology_events import PlannedOperator, TopologyPlanned
+from penstock.journal.topology_events import PlannedOperator, StartedQuery, TopologyPlanned
 
 LONG = 30.0
 
@@ -503,6 +503,20 @@ def test_every_segment_says_the_topology_that_was_last_planned(tmp_path: Path) -
     everything = list(read(tmp_path))
     assert batches(everything)[-1] == 59
     assert [e.seq for e in everything] == list(range(everything[0].seq, everything[-1].seq + 1))
+
+
+def test_every_segment_says_whose_topology_it_is(tmp_path: Path) -> None:
+    planned = TopologyPlanned(0, (PlannedOperator("read", "source", "numbers"),))
+    with JournalWriter(tmp_path, ticking(), segment_bytes=600, max_segments=3) as journal:
+        journal.write(QueryStarted("id", "clicks", "read", "0.1.0", "4.3.0", 4))
+        journal.write(planned)
+        write_all(journal, range(40))
+    assert segment_numbers(tmp_path)[0] > 1
+    told = StartedQuery("id", "clicks", "0.1.0", "4.3.0", 4)
+    for number in segment_numbers(tmp_path):
+        bodies = [event.body for event in read(segment_path(tmp_path, number))]
+        assert [b.started for b in bodies if isinstance(b, TopologyPlanned)] == [told]
+        assert not any(isinstance(b, QueryStarted) for b in bodies)
 
 
 def test_a_topology_that_can_not_be_said_again_costs_no_event(tmp_path: Path) -> None:

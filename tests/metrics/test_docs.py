@@ -101,6 +101,17 @@ def test_counters_are_shown_as_rates_and_gauges_are_not(dashboard: dict[str, Any
             assert is_rate == (kinds[name] in ("counter", "histogram")), target["expr"]
 
 
+def test_the_first_fault_of_a_kind_counts_though_its_series_begins_above_0(
+    dashboard: dict[str, Any],
+) -> None:
+    """Prometheus sees no increase in a series that was not there before."""
+    watched = [each["expr"] for each in (*_targets(dashboard), *_alerts())]
+    faults = [expression for expression in watched if "penstock_faults_total" in expression]
+    assert len(faults) == 3
+    for expression in faults:
+        assert re.search(r"penstock_faults_total[^ ]* offset \d+[hm]\)", expression), expression
+
+
 def test_expressions_are_whole_and_name_labels_that_are_there(dashboard: dict[str, Any]) -> None:
     labels = {metric.name: {*metric.labels, "le"} for metric in METRICS}
     rules = _alerts()

@@ -16,9 +16,11 @@ from penstock.journal import (
     DecisionMade,
     Event,
     FaultSeen,
+    JournalWriter,
     QueryStarted,
     QueryStopped,
     SlotsChanged,
+    TopologyPlanned,
     to_json,
 )
 from penstock.metrics.catalogue import METRICS
@@ -83,6 +85,27 @@ def test_a_journal_whose_beginning_was_deleted(tmp_path: Path) -> None:
     found = exported(tmp_path / "taxis" / "journal")
     assert value(found, "penstock_batches_total") == 3
     assert value(found, "penstock_query_restarts_total") == 1
+
+
+def test_a_query_whose_start_was_deleted_keeps_its_name(tmp_path: Path) -> None:
+    """Whoever reads a long journal for the first time finds the start in no segment any more."""
+    with JournalWriter(tmp_path / "ck", segment_bytes=2_000, max_segments=2) as journal:
+        for body in (started(), TopologyPlanned(0, ()), *(batch(n) for n in range(20))):
+            journal.write(body)
+            assert journal.flush(30.0)
+    found = exported(tmp_path / "ck")
+    assert value(found, "penstock_query_up") == 1
+    assert value(found, "penstock_query_restarts_total") == 0
+    counted = value(found, "penstock_batches_total")
+    assert counted is not None
+    assert 0 < counted < 20
+    assert ("penstock_query_info", "q-1") in {
+        (name, dict(labels).get("query_id")) for name, labels in found
+    }
+    assert {dict(labels).get("query") for _, labels in found} == {"clicks", None}
+    with JournalWriter(tmp_path / "ck", segment_bytes=2_000, max_segments=2) as journal:
+        journal.write(started())
+    assert value(exported(tmp_path / "ck"), "penstock_query_restarts_total") == 1
 
 
 def test_a_journal_begun_anew_is_another_query(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import logging
+import sys
 from typing import Annotated
 
 import typer
@@ -48,7 +50,15 @@ def main() -> None:
     """Run the command line."""
     # A run that is broken off loses its JVM first; what Py4J then logs can't even be formatted.
     logging.raiseExceptions = False
+    _write_what_can_be_written()
     app(prog_name="penstock")
+
+
+def _write_what_can_be_written() -> None:
+    """Let a question mark stand for what the terminal's encoding, or any, does not have."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _version_asked(asked: bool) -> None:

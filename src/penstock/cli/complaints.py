@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -20,6 +21,9 @@ WRONG = 2
 BUG = 1
 BROKEN_OFF = 130
 SHOW_TRACEBACK = "PENSTOCK_TRACEBACK"
+
+# What a machine refuses whoever asks; the system does not always say of which file.
+_OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 # Typer names only the last of these three; newer versions bring a Click of their own.
 _UsageError: Any = typer.BadParameter.__mro__[1]
@@ -81,6 +85,9 @@ def _tell_unforeseen(error: Exception) -> int:
             f"{shown(str(error.filename))} can't be used: {error.strerror}. Name another file or "
             "directory, or mend that."
         )
+        return WRONG
+    if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:
+        _complain(f"this machine refuses to go on: {error.strerror}. Mend that, and try again.")
         return WRONG
     _complain(
         f"unexpected {type(error).__name__}: {redacted(first_line(error))}. This is a bug in "

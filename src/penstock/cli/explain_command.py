@@ -10,7 +10,7 @@ import typer
 
 from penstock.cli.job_file import JobFile
 from penstock.cli.options import AsJson, File, OnlyResult
-from penstock.cli.saying import say
+from penstock.cli.saying import kept_for_result, say
 from penstock.cli.time_left import SPARK_STARTS_WITHIN, spinning
 
 
@@ -36,6 +36,7 @@ def explain(
     """
     from penstock.cli.run_job import explain_job
 
-    with spinning(quiet, "Starting Spark, to check the expressions", usual=SPARK_STARTS_WITHIN):
+    what = "Starting Spark, to check the expressions"
+    with kept_for_result(), spinning(quiet, what, usual=SPARK_STARTS_WITHIN):
         text = explain_job(JobFile.parse(file), format.value)
     say(json_format.dumps({"format": format.value, "topology": text}) if json else text)

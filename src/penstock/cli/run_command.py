@@ -14,7 +14,7 @@ from penstock.cli.display import display
 from penstock.cli.job_file import JobFile
 from penstock.cli.options import AsJson, File, Master, OnlyErrors
 from penstock.cli.remaining import OfAvailable
-from penstock.cli.saying import say
+from penstock.cli.saying import kept_for_result, say
 from penstock.cli.time_left import SPARK_STARTS_WITHIN, spinning
 from penstock.windows.durations import seconds as seconds_of
 
@@ -102,22 +102,25 @@ def run(
     remaining = {"remaining": left} if left else {}
     # How long a cluster takes, only its owner can say.
     usual = SPARK_STARTS_WITHIN if master.startswith("local") else None
-    ended = run_job.run_job(
-        job,
-        checkpoint,
-        display(name or job.path.name, json=json, quiet=quiet, **remaining),
-        trigger=trigger,
-        available_now=available_now,
-        placement=placement.value,
-        elasticity=Elasticity(policy, *slot_bounds(slots, min_slots, max_slots)),
-        master=master,
-        settings=run_job.parse_settings(conf or []),
-        name=name,
-        journal=journal,
-        views=run_job.Views(dashboard if dashboard_port is None else dashboard_port, metrics_port),
-        left=left,
-        starting=partial(spinning, quiet, f"Starting Spark on {master}", usual=usual),
-    )
+    with kept_for_result(json):
+        ended = run_job.run_job(
+            job,
+            checkpoint,
+            display(name or job.path.name, json=json, quiet=quiet, **remaining),
+            trigger=trigger,
+            available_now=available_now,
+            placement=placement.value,
+            elasticity=Elasticity(policy, *slot_bounds(slots, min_slots, max_slots)),
+            master=master,
+            settings=run_job.parse_settings(conf or []),
+            name=name,
+            journal=journal,
+            views=run_job.Views(
+                dashboard if dashboard_port is None else dashboard_port, metrics_port
+            ),
+            left=left,
+            starting=partial(spinning, quiet, f"Starting Spark on {master}", usual=usual),
+        )
     if json:
         say(json_format.dumps(run_job.as_dict(ended)))
     elif not quiet:

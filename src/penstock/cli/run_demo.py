@@ -14,7 +14,7 @@ from penstock.cli.progress import Progress
 from penstock.cli.quiet_spark import quiet_spark
 from penstock.cli.run_job import decisions_as_dicts, placements_as_dicts
 from penstock.cli.run_record import RunRecord
-from penstock.cli.watching import watch
+from penstock.cli.watching import ending_with_its_reader, watch
 from penstock.dashboard.beside import addresses_told
 from penstock.elasticity.decision import Decision
 from penstock.elasticity.rails.rail import in_slots
@@ -89,7 +89,8 @@ def run_demo(
         is_enough = Enough(rows, load.seconds + PATIENCE_SECONDS, clock)
         outputs = {output.name: output.sink.path for output in query.topology.outputs}
         display: Progress = progress(list(outputs))
-        record, by_ctrl_c = watch(query, display, is_enough)
+        with ending_with_its_reader(query):
+            record, by_ctrl_c = watch(query, display, is_enough)
         stream_seconds = clock() - started
         say("Counting what is in the files.")
         counts = demo.read_back(query, spark)

@@ -18,7 +18,7 @@ from penstock.cli.progress import Progress
 from penstock.cli.quiet_spark import quiet_spark
 from penstock.cli.remaining import OfAvailable
 from penstock.cli.run_record import RunRecord
-from penstock.cli.watching import watch
+from penstock.cli.watching import ending_with_its_reader, watch
 from penstock.dashboard.beside import addresses_told
 from penstock.errors import ConfigurationError
 from penstock.topology.components import Components
@@ -138,9 +138,10 @@ def run_job(
         addresses = addresses_of(query)
         display: Progress = progress([output.name for output in query.topology.outputs])
         as_told = addresses | ({"dashboard": told[-1]} if told else {})
-        for what, address in as_told.items():
-            display.announce(f"{what}: {address}")
-        record, by_ctrl_c = watch(query, display)
+        with ending_with_its_reader(query):
+            for what, address in as_told.items():
+                display.announce(f"{what}: {address}")
+            record, by_ctrl_c = watch(query, display)
         return Ended(
             record=record,
             by_ctrl_c=by_ctrl_c,

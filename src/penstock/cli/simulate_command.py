@@ -12,7 +12,7 @@ import typer
 
 from penstock.cli.completion import complete_policy, complete_topology, complete_workload
 from penstock.cli.options import AsJson, OnlyResult
-from penstock.cli.saying import say
+from penstock.cli.saying import kept_for_result, say
 from penstock.cli.time_left import shown
 from penstock.plain_console import PlainConsole
 from penstock.windows.durations import typed_seconds
@@ -140,7 +140,7 @@ def simulate(
         target = (typed_seconds(target_latency), availability, resamples)
         _plan(asked, *target, json=json, quiet=quiet)
         return
-    with shown(quiet) as show:
+    with kept_for_result(json), shown(quiet) as show:
         done = simulating.run(asked, show)
     if json:
         say(json_format.dumps(simulating.as_dict(done)))
@@ -188,7 +188,7 @@ def _plan(
     from penstock.simulation.planner import as_dict
 
     target = capacity_plan.Target(target_seconds, availability, resamples)
-    with shown(quiet) as show:
+    with kept_for_result(json), shown(quiet) as show:
         found = capacity_plan.plan(asked, target, show)
     if json:
         say(json_format.dumps(as_dict(found)))

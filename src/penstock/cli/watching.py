@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,16 @@ class CtrlC:
         if self.pressed:
             raise KeyboardInterrupt
         self.pressed = True
+
+
+@contextmanager
+def ending_with_its_reader(query: Query) -> Iterator[None]:
+    """End a query after its micro-batch where whoever read its lines had enough, as head has."""
+    try:
+        yield
+    except BrokenPipeError:
+        query.stop()
+        raise
 
 
 def watch(

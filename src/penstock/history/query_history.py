@@ -22,7 +22,7 @@ from penstock.journal.events import (
     QueryStopped,
     SlotsChanged,
 )
-from penstock.journal.topology_events import TopologyPlanned
+from penstock.journal.topology_events import StartedQuery, TopologyPlanned
 from penstock.journal.window_events import RowsLate
 
 BATCH_COLUMNS = {
@@ -67,7 +67,7 @@ class QueryHistory:
 
     def __init__(self, name: str = "") -> None:
         self.name = name
-        self.started: QueryStarted | None = None
+        self.started: QueryStarted | StartedQuery | None = None
         self.stopped: QueryStopped | None = None
         self.stopped_at_seconds = nan
         self.topology: TopologyPlanned | None = None
@@ -188,6 +188,7 @@ class QueryHistory:
     def plan(self, at_seconds: float, told: TopologyPlanned) -> None:
         """Take in which operators there are, and the components they run in."""
         self.topology = told
+        self.started = self.started or told.started  # its own start may be too old to be there
         self.sources = tuple([each.name for each in told.operators if each.kind == "source"])
 
     def count_slots(self, at_seconds: float, told: SlotsChanged) -> None:

@@ -27,6 +27,7 @@ _KINDS = {
     "query.json": "whose checkpoint it is",
     "split.json": "how the newest batch was split",
 }
+_UNPUBLISHED = frozenset({"_staging", "_temporary"})
 _ENDS = {".parquet": (b"PAR1", b"PAR1"), ".arrow": (b"ARROW1", b"ARROW1")}
 
 
@@ -109,17 +110,25 @@ def is_whole(file: Path) -> bool:
         return False
 
 
-def rows_in(directory: Path) -> HeldRows | None:
-    """Count rows that were set aside as Parquet; None where there are none."""
+def rows_in(directory: Path) -> tuple[HeldRows | None, list[Path]]:
+    """Count rows that were set aside as Parquet, None where there are none; name what is damaged.
+
+    What a batch that was broken off left, where readers do not look, is neither.
+    """
     import pyarrow.parquet as pq
 
-    files = [(file, size) for file, size in all_files(directory) if file.suffix == ".parquet"]
-    if not files:
-        return None
-    rows: int | None = 0
+    files = [
+        (file, size)
+        for file, size in all_files(directory)
+        if file.suffix == ".parquet" and _UNPUBLISHED.isdisjoint(file.relative_to(directory).parts)
+    ]
+    rows, damaged = 0, []
     for file, _ in files:
         try:
-            rows = None if rows is None else rows + int(pq.read_metadata(file).num_rows)
+            rows += int(pq.read_metadata(file).num_rows)
         except Exception:  # whatever is wrong with it, its rows can't be counted
-            rows = None
-    return HeldRows(len(files), sum(size for _, size in files), rows)
+            damaged.append(file)
+    if not files:
+        return None, []
+    held = HeldRows(len(files), sum(size for _, size in files), None if damaged else rows)
+    return held, damaged

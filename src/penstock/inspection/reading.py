@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.engine.commit_log import CommitRecord
+from penstock.errors import ConfigurationError
 from penstock.inspection.files import all_files, by_kind, is_locked, local_checkpoint, rows_in
 from penstock.inspection.holding import (
     HeldDecision,
@@ -29,12 +30,18 @@ from penstock.inspection.records import (
     read_commits,
     read_identity,
     refuse_others,
+    told,
 )
 from penstock.inspection.state import held_groups, held_keys, held_windows
 from penstock.journal.events import CorruptLine, QueryStarted
 from penstock.journal.reader import read
+from penstock.journal.topology_events import StartedQuery, TopologyPlanned
 from penstock.report.words import counted
 
+_SET_ASIDE = (
+    "The query goes on without these rows. Put the file back from a copy of the checkpoint, or "
+    "delete it: who reads the directory fails on it."
+)
 OnRead = Callable[[str, float], object]
 _TRIES = 3
 """A query that runs may delete files between the reading of a record and of what it names."""
@@ -71,13 +78,18 @@ def _holding(
     problems = [*identity.problems, *commits.problems, *note_unread(commits)]
     problems += compare_with_spark(path, commits, is_running=running)
     problems += check_rule(path, commits)
+    dead_letters, damaged_letters = rows_in(path / "dead_letters")
+    shed_rows, damaged_rows = rows_in(path / "shed_rows")
+    if not running:
+        damaged = (*damaged_letters, *damaged_rows)
+        problems += [Problem(f"{each} is cut short or damaged", _SET_ASIDE) for each in damaged]
     found = Holding(
         path=str(path),
         query_id=identity.query_id or (record.query_id if record else None),
         is_running=running,
         seen_at_seconds=clock(),
-        dead_letters=rows_in(path / "dead_letters"),
-        shed_rows=rows_in(path / "shed_rows"),
+        dead_letters=dead_letters,
+        shed_rows=shed_rows,
         files=by_kind(path),
     )
     if record is not None:
@@ -147,14 +159,14 @@ def _sources(identity: Identity, record: CommitRecord, now: float) -> list[HeldS
     found = []
     for name in dict.fromkeys([*times, *record.marks]):
         mark = record.marks.get(name)
-        at = mark.micros / 1e6 if mark and mark.micros else None
+        at = mark.micros / 1e6 if mark and mark.micros is not None else None
         newest = getattr(mark, "newest_micros", None)
         found.append(
             HeldSource(
                 name=name,
                 time_column=times.get(name),
                 watermark_seconds=at,
-                newest_row_seconds=None if not newest else newest / 1e6,
+                newest_row_seconds=None if newest is None else newest / 1e6,
                 behind_seconds=None if at is None else now - at,
             )
         )
@@ -196,16 +208,22 @@ def _with_journal(path: Path, found: Holding, on_read: OnRead) -> tuple[Holding,
         return found, []
     events = corrupt = starts = 0
     first = last = math.nan
-    started: QueryStarted | None = None
-    for event in read(directory, lambda share: on_read("reading the event log", share)):
-        if isinstance(event.body, CorruptLine):
-            corrupt += 1
-            continue
-        events += 1
-        first = event.at_seconds if math.isnan(first) else first
-        last = event.at_seconds
-        if isinstance(event.body, QueryStarted):
-            started, starts = event.body, starts + 1
+    started: QueryStarted | StartedQuery | None = None
+    problems = []
+    try:
+        for event in read(directory, lambda share: on_read("reading the event log", share)):
+            if isinstance(event.body, CorruptLine):
+                corrupt += 1
+                continue
+            events += 1
+            first = event.at_seconds if math.isnan(first) else first
+            last = event.at_seconds
+            if isinstance(event.body, QueryStarted):
+                started, starts = event.body, starts + 1
+            elif isinstance(event.body, TopologyPlanned):
+                started = started or event.body.started
+    except ConfigurationError as error:  # a newer Penstock wrote on
+        problems.append(told(error))
     journal = HeldJournal(
         files=len(files),
         bytes=sum(files),
@@ -215,7 +233,6 @@ def _with_journal(path: Path, found: Holding, on_read: OnRead) -> tuple[Holding,
         last_seconds=None if math.isnan(last) else last,
         starts=starts,
     )
-    problems = []
     if corrupt:
         what = f"{counted(corrupt, 'line')} of the event log in {directory} can't be read"
         problems.append(Problem(what, "The query goes on without them; reports leave them out."))

@@ -22,6 +22,7 @@ from penstock.inspection.files import all_files, is_whole
 from penstock.inspection.holding import HeldGroups, HeldKeys, HeldWindows, Problem
 from penstock.inspection.records import told
 from penstock.placement.key_groups import KeyGroupState
+from penstock.report.words import counted
 from penstock.windows.durations import microseconds
 from penstock.windows.panes import Panes, paned
 from penstock.windows.segments import directory_name, directory_of
@@ -61,7 +62,8 @@ def held_windows(
         for each in _partials_in(directory / directory_name(number))
         if each.exists()
     ]
-    problems += _unnamed(directory, set(map(directory_name, rows))) if is_newest else []
+    named = set(map(directory_name, rows))
+    problems += _unnamed(directory, named, "segment") if is_newest else []
     panes = panes_of(signature.get("windows", ""))
     stored = [(segment.first, segment.end) for segment in state.segments]
     held = HeldWindows(
@@ -156,7 +158,7 @@ def held_keys(
         )
         if count is None:
             problems.append(Problem(f"a file in {directory} can't be read as Arrow", _LOST))
-    problems += _unnamed(directory, set(state.manifest.names)) if is_newest else []
+    problems += _unnamed(directory, set(state.manifest.names), "file") if is_newest else []
     held = HeldKeys(
         operator=operator,
         keys=signature.get("keys", ""),
@@ -211,7 +213,7 @@ def _groups(operator: str, state: KeyGroupState) -> HeldGroups:
     return HeldGroups(operator, table.groups, tuple(map(len, owned)), share)
 
 
-def _unnamed(directory: Path, named: set[str]) -> list[Problem]:
+def _unnamed(directory: Path, named: set[str], noun: str) -> list[Problem]:
     """Note what no record names: a try that failed left it, or a batch that runs now writes it."""
     try:
         there = {each.name for each in directory.iterdir() if not each.name.startswith(".")}
@@ -220,5 +222,6 @@ def _unnamed(directory: Path, named: set[str]) -> list[Problem]:
     left: Sequence[Any] = sorted(there - named)
     if not left:
         return []
-    what = f"{directory} holds {len(left)} of which no commit record tells, such as {left[0]}"
+    these = counted(len(left), noun)
+    what = f"{directory} holds {these} of which no commit record tells, such as {left[0]}"
     return [Problem(what, _LEFT_OVER, is_note=True)]

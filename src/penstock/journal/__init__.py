@@ -27,7 +27,7 @@ from penstock.journal.events import (
 from penstock.journal.lines import SCHEMA_VERSION, Event, from_json, to_json
 from penstock.journal.placement_events import HotKey, HottestKeys, KeyGroupsPlaced
 from penstock.journal.reader import Cursor, Follower, follow, read
-from penstock.journal.topology_events import PlannedOperator, TopologyPlanned
+from penstock.journal.topology_events import PlannedOperator, StartedQuery, TopologyPlanned
 from penstock.journal.window_events import (
     PanesSplit,
     PanesStored,
@@ -73,6 +73,7 @@ __all__ = [
     "SkylineSeen",
     "SlotsChanged",
     "SourceProgress",
+    "StartedQuery",
     "StateStored",
     "TopologyPlanned",
     "UnknownEvent",

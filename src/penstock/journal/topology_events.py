@@ -23,12 +23,24 @@ class PlannedOperator:
 
 
 @dataclass(frozen=True, slots=True)
+class StartedQuery:
+    """What the start of a query said of it, for when that is no longer in the journal."""
+
+    query_id: str
+    name: str
+    penstock_version: str
+    spark_version: str
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
 class TopologyPlanned:
     """All operators of a query and the components they run in from this micro-batch on.
 
     Written when a query starts, after each change of its plan, and near the start of each segment
-    of the journal.
+    of the journal; there with ``started``, which says whose topology it is.
     """
 
     batch_id: int
     operators: tuple[PlannedOperator, ...]
+    started: StartedQuery | None = None

@@ -8,6 +8,7 @@ import fcntl
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from io import FileIO
 from pathlib import Path
 from queue import SimpleQueue
@@ -15,11 +16,11 @@ from types import TracebackType
 
 from penstock.arguments import check_wait, checked
 from penstock.errors import ConfigurationError
-from penstock.journal.events import FaultSeen, KnownEvent, UnknownEvent
+from penstock.journal.events import FaultSeen, KnownEvent, QueryStarted, UnknownEvent
 from penstock.journal.lines import Event, to_json
 from penstock.journal.location import refuse_impossible
 from penstock.journal.segments import SegmentAppender, last_seq, open_for_append
-from penstock.journal.topology_events import TopologyPlanned
+from penstock.journal.topology_events import StartedQuery, TopologyPlanned
 from penstock.secrets import logger
 
 MEGABYTE = 1024 * 1024
@@ -43,7 +44,8 @@ class JournalWriter:
     warned about once; with the first event that can be written again, a ``FaultSeen`` named
     ``journal dropped events`` says how many events are missing there. A written line is in the
     operating system's hands: it survives the death of the process, not a power cut. Every segment
-    says the topology again, so that it is known when the segment that first said it is deleted.
+    says the topology and whose it is again, so that they are known when the segment that first said
+    them is deleted.
 
     >>> import tempfile
     >>> from penstock.journal import BatchSkipped, read
@@ -74,6 +76,7 @@ class JournalWriter:
         self._queue_events = queue_events
         self._segments = SegmentAppender(self.directory, segment_bytes, max_segments, opener)
         self._last_seq: int | None = None
+        self._started: StartedQuery | None = None
         self._topology: TopologyPlanned | None = None
         self._topology_in_segment = 0
         self._counting = threading.Lock()
@@ -156,13 +159,15 @@ class JournalWriter:
 
     def _append(self, at_seconds: float, body: KnownEvent | UnknownEvent) -> None:
         self._append_line(at_seconds, body)
+        if isinstance(body, QueryStarted):
+            self._started = _told_again(body)
         if isinstance(body, TopologyPlanned):
             self._topology = body
         elif self._topology is None or self._topology_in_segment == self._segments.number:
             return
         else:
             try:
-                self._append_line(at_seconds, self._topology)
+                self._append_line(at_seconds, replace(self._topology, started=self._started))
             except OSError:
                 return  # the event itself is written; the next one tries again
         self._topology_in_segment = self._segments.number
@@ -198,6 +203,12 @@ class JournalWriter:
         self._append(self._clock(), FaultSeen(None, "journal dropped events", detail, count))
         with self._counting:
             self._dropped_untold -= count
+
+
+def _told_again(body: QueryStarted) -> StartedQuery:
+    return StartedQuery(
+        body.query_id, body.name, body.penstock_version, body.spark_version, body.slots
+    )
 
 
 def _require_positive(**settings: int) -> None:

@@ -106,7 +106,10 @@ SLOTS_REQUESTED = gauge(
 SLOTS_OBSERVED = gauge("penstock_slots_observed", "Slots that there are.")
 SLOTS_WARM = gauge("penstock_slots_warm", "Slots that are ready and counted, on a cluster.")
 SLOTS_USED = gauge("penstock_slots_used", "Slots that the last micro-batch used.")
-DECISIONS = counter("penstock_decisions_total", "Decisions of the policy that changed something.")
+DECISIONS = counter(
+    "penstock_decisions_total",
+    "Decisions of the policy that differed from the one before, if only in their reason.",
+)
 DECISIONS_HELD = counter(
     "penstock_decisions_held_total",
     "Decisions that a guard rail changed; one that several changed counts with each.",

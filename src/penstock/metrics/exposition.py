@@ -6,6 +6,9 @@ from prometheus_client import generate_latest
 
 from penstock.metrics.collector import JournalCollector, registry_of
 
+# Of these Prometheus' client names the family without what its samples' names end in.
+_ENDS = {"counter": "_total", "info": "_info"}
+
 
 def as_text(collector: JournalCollector) -> str:
     """Return what Prometheus would be told now."""
@@ -16,7 +19,7 @@ def as_json(collector: JournalCollector) -> list[dict[str, object]]:
     """Return the same for other programs: each metric with its samples."""
     return [
         {
-            "name": f"{family.name}_total" if family.type == "counter" else family.name,
+            "name": f"{family.name}{_ENDS.get(family.type, '')}",
             "type": family.type,
             "help": family.documentation,
             "samples": [

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from penstock.journal.events import CorruptLine, QueryStarted, QueryStopped
 from penstock.journal.lines import Event
+from penstock.journal.topology_events import TopologyPlanned
 from penstock.metrics import catalogue as m
 from penstock.metrics.counting import count
 from penstock.metrics.label_values import LabelValues, clean
@@ -52,6 +53,8 @@ class JournalMetrics:
             query = self._unnamed if name is None else self._query(name)
             if isinstance(body, QueryStopped):
                 query.stop(body)
+            if isinstance(body, TopologyPlanned) and body.started is not None:
+                query.go_on(body.started)
             count(query, body)
             query.tally.put(m.LAST_EVENT, event.at_seconds)
         elif self._named:

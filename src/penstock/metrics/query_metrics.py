@@ -5,6 +5,7 @@ from __future__ import annotations
 from penstock.elasticity.arrived_rows import ArrivedRows
 from penstock.elasticity.observation import Observation
 from penstock.journal.events import QueryStarted, QueryStopped
+from penstock.journal.topology_events import StartedQuery
 from penstock.metrics import catalogue as m
 from penstock.metrics.label_values import clean
 from penstock.metrics.tally import Tally
@@ -17,7 +18,7 @@ class QueryMetrics:
 
     def __init__(self) -> None:
         self.tally = Tally()
-        self.started: QueryStarted | None = None
+        self.started: QueryStarted | StartedQuery | None = None
         self.sources_told: set[str] = set()
         self.is_slots_told = False
         self._arrived = ArrivedRows()
@@ -37,16 +38,31 @@ class QueryMetrics:
     def start(self, body: QueryStarted, is_restart: bool) -> None:
         """Begin a run: what was true of the one before only is forgotten."""
         self.tally.drop_gauges()
+        self._be_up(body)
         self.tally.add(m.RESTARTS, 1 if is_restart else 0)
-        for counter in (m.FAILURES, m.BATCHES, m.BATCHES_SKIPPED, m.DECISIONS, m.PLAN_CHANGES):
-            # A counter that is there from the start lets its first step be seen as one.
-            self.tally.add(counter, 0)
-        self.tally.put(m.QUERY_UP, 1)
         self.tally.put(m.SLOTS_OBSERVED, body.slots)
-        self.started = body
         self.is_slots_told = False
         self.sources_told = set()
         self._arrived = ArrivedRows()
+
+    def go_on(self, body: StartedQuery) -> None:
+        """Learn of a run whose start was deleted as too old, and that it has not ended."""
+        if self.started is None:
+            self._be_up(body)
+
+    def _be_up(self, body: QueryStarted | StartedQuery) -> None:
+        for counter in (
+            m.RESTARTS,
+            m.FAILURES,
+            m.BATCHES,
+            m.BATCHES_SKIPPED,
+            m.DECISIONS,
+            m.PLAN_CHANGES,
+        ):
+            # A counter that is there from the start lets its first step be seen as one.
+            self.tally.add(counter, 0)
+        self.tally.put(m.QUERY_UP, 1)
+        self.started = body
 
     def stop(self, body: QueryStopped) -> None:
         """End a run; gauges keep what was last known."""
