@@ -30,20 +30,20 @@ def open_regular(
 
 
 def read_regular(
-    path: str | os.PathLike[str], most_bytes: int = MOST_BYTES, *, follow_links: bool = True
+    path: str | os.PathLike[str], most_bytes: int | None = MOST_BYTES, *, follow_links: bool = True
 ) -> bytes:
     """Read a regular file whole; one that is longer than ``most_bytes`` is an OSError."""
     with open(open_regular(path, follow_links=follow_links), "rb") as file:
-        content = file.read(most_bytes + 1)
-    if len(content) > most_bytes:
+        content = file.read(None if most_bytes is None else most_bytes + 1)
+    if most_bytes is not None and len(content) > most_bytes:
         raise OSError(errno.EFBIG, f"it is longer than {most_bytes:,} bytes", os.fspath(path))
     return content
 
 
-def read_text(path: str | os.PathLike[str]) -> str | None:
+def read_text(path: str | os.PathLike[str], most_bytes: int | None = MOST_BYTES) -> str | None:
     """Read a UTF-8 file of a checkpoint whole, None where there is no such file."""
     try:
-        return read_regular(path).decode(errors="replace")
+        return read_regular(path, most_bytes).decode(errors="replace")
     except _NOT_THERE:
         return None
     except OSError as error:

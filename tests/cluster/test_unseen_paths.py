@@ -59,5 +59,15 @@ def test_a_refused_start_leaves_nothing_behind(told: dict[str, Any]) -> None:
     assert told["left"] == [["in"], [], []]
 
 
+def test_an_executor_that_comes_later_is_refused_before_its_rows_are_missing(
+    jobs: Jobs, told: dict[str, Any]
+) -> None:
+    assert jobs.disk is not None
+    path = f"file:{jobs.disk.hidden}/checkpoint"
+    assert told["late"].startswith(f"executors on {HOST} can't see '{path}' (checkpoint)")
+    assert "Micro-batch 1 is not committed, and nothing is lost" in told["late"]
+    assert told["again"] == 200
+
+
 def test_a_path_that_all_see_is_taken_and_has_no_mark_left(told: dict[str, Any]) -> None:
     assert (told["rows"], told["marks"]) == (200, [])

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 import penstock as ps
 from penstock.engine.planned_files import PlannedFiles
 from penstock.engine.steps import Step
+from penstock.regular_files import MOST_BYTES
 from penstock.sinks.filesystem import HadoopFiles
 
 Feed = Callable[..., DataFrame]
@@ -157,3 +158,17 @@ def test_one_source_that_may_lose_files_does_not_speak_for_the_others(
     planned.batch(1, '{"logOffset":0}', "8", '{"logOffset":0}')
     with pytest.raises(ps.QueryError, match="needed/file' of a source is gone"):
         planned.files.check(1)
+
+
+def test_a_log_that_grew_with_all_files_ever_read_is_still_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark keeps a line for each of them for good, which no bound on other files may end."""
+    planned = Planned(spark, tmp_path / "log", read_files(spark, tmp_path / "in"))
+    planned.batch(0, '{"logOffset":0}')
+    planned.entry(0, 0, tmp_path / "in" / "gone")
+    entry = tmp_path / "log" / "sources" / "0" / "0"
+    with open(entry.rename(entry.with_name("0.compact")), "a") as log:
+        log.write("\n" + " " * MOST_BYTES)
+    with pytest.raises(ps.QueryError, match="/gone' of a source is gone"):
+        planned.files.check(0)

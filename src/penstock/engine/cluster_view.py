@@ -44,7 +44,7 @@ class ClusterView:
     def executors(self) -> dict[str, Executor]:
         """Return the executors that are registered with the driver now, by id."""
         # The scheduler knows at once who is there; the store, a moment later, what they do.
-        registered = set(_split(self._backend.getExecutorIds().mkString(",")))
+        registered = self.registered()
         told = json.loads(self._json.writeValueAsString(self._store.executorList(True)))
         return {
             each["id"]: Executor(
@@ -57,6 +57,10 @@ class ClusterView:
             for each in told
             if each["id"] in registered and each["id"] != _DRIVER
         }
+
+    def registered(self) -> Set[str]:
+        """Return the ids of the executors that are registered, which asks for no more than that."""
+        return set(_split(self._backend.getExecutorIds().mkString(",")))
 
     def cached_blocks(self) -> Mapping[str, Set[str]]:
         """Return, for each block of cached data, the executors that hold it."""

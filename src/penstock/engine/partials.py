@@ -79,8 +79,8 @@ class PartialFrame:
         return own if self._beside is None else own.and_(self._beside.counts(places))
 
     def _own_counts(self, places: Sequence[DataFrame]) -> PartialCounts:
-        made = self._made.read(places) or (0, None, None)
-        seen = made[3:] if self._rows is None else self._rows.read(places) or ()
+        made = self._made.told(places) or (0, None, None)
+        seen = made[3:] if self._rows is None else self._rows.told(places) or ()
         rows, late, newest, oldest = (*seen, None, None, None, None)[:4]
         partials, first, last = made[:3]
         return PartialCounts(

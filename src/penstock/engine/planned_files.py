@@ -53,11 +53,14 @@ class PlannedFiles:
         return log_offsets(self._files.read(f"{self._log}/offsets/{batch_id}") or "")
 
     def _paths(self, source: int, entry: int) -> Iterator[str]:
-        """Give the files of an entry; one that holds all before it has theirs, too."""
+        """Give the files of an entry; one that holds all before it has theirs, too.
+
+        Such an entry has a line for every file that was ever read, so that no length is too great.
+        """
         log = f"{self._log}/sources/{source}/{entry}"
-        text = self._files.read(log)
+        text = self._files.read(log, most_bytes=None)
         if text is None:
-            text = self._files.read(f"{log}.compact") or ""
+            text = self._files.read(f"{log}.compact", most_bytes=None) or ""
         for line in text.split("\n")[1:]:
             with suppress(ValueError, KeyError, TypeError):
                 told = json.loads(line)

@@ -38,6 +38,7 @@ from penstock.engine.progress import Progress
 from penstock.engine.regrouping import Regrouping
 from penstock.engine.session import configure
 from penstock.engine.setting import Setting
+from penstock.engine.shared_disk import SharedDisk
 from penstock.engine.shedding import Shedding
 from penstock.engine.sink_failures import sink_failure
 from penstock.engine.stage_times import StageTimes
@@ -67,12 +68,14 @@ class Runner:
         checkpoint: Checkpoint,
         setting: Setting,
         journal: JournalWriter,
+        disk: SharedDisk,
     ) -> None:
         self.topology = topology
         self.checkpoint = checkpoint
         self._context = spark.sparkContext
         self._setting = setting
         self._journal = journal
+        self._disk = disk
         self._metrics = TaskMetrics(self._context)
         self._times = StageTimes(self._context)
         self._tables = Tables(setting.clock)
@@ -205,6 +208,7 @@ class Runner:
         log.check_follows(batch_id)
         self._reached(Step.LOAD, batch_id)
         self._planned_files.check(batch_id)
+        self._disk.check_newcomers(batch_id, at_end=False)
         if not self._configured:
             configure(df.sparkSession)
             self._configured = True
@@ -230,6 +234,7 @@ class Runner:
             self._reached(Step.WINDOWS, batch_id)
         trigger = self._setting.trigger_seconds
         has_time = trigger is None or time.perf_counter() - started < trigger
+        self._disk.check_newcomers(batch_id, at_end=True)
         self._commit(batch_id, has_time=has_time)
         self._reached(Step.COMMIT, batch_id)
         self._is_first = False

@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from penstock.engine.cluster_view import ClusterView
 from penstock.engine.executors import Executor
 from penstock.engine.pinning import pinned
 from penstock.engine.state_files import local_path
-from penstock.errors import ConfigurationError
+from penstock.errors import ConfigurationError, QueryError
 from penstock.shipping import is_local
 from penstock.sinks.files import FileSink
 from penstock.topology.dag import Topology
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 # A session is there before its executors are, and they do not come all at once.
 _EXECUTORS_WITHIN_SECONDS = 30.0
 _NO_MORE_CAME_SECONDS = 1.0
+_BOOKED_WITHIN_SECONDS = 2.0
+_BOOKED_EVERY_SECONDS = 0.02
 _MISSING, _READ_ONLY = "missing", "read-only"
 # By a shell, since jobs of SQL alone need no Python on executors; each line is the path of a mark.
 _LOOK = f"""
@@ -49,7 +51,7 @@ class _Place:
 
     what: str
     directory: str
-    mark: str = field(default_factory=lambda: f"_seen_by_executors-{uuid.uuid4().hex}")
+    mark: str = ""
 
     @property
     def marked(self) -> Path:
@@ -66,33 +68,69 @@ class _Place:
             ) from error
 
 
-def check_executors_see(
-    spark: SparkSession, files: HadoopFiles, topology: Topology, checkpoint: str
-) -> None:
-    """Refuse a checkpoint or a sink on a disk of the driver's that executors do not have.
+class SharedDisk:
+    """The directories of a query on a disk of the driver's, and the executors that looked at them.
 
-    Looks only on a cluster and only where there is such a path, at the executors of this moment.
+    Looks only on a cluster, and only where there are such directories.
     """
-    if is_local(str(spark.sparkContext.master)):
-        return
-    places = _places(files, topology, checkpoint)
-    executors = _those_it_begins_with(spark) if places else ()
-    if not executors:
-        return
-    made = [each for place in places for each in _missing_directories(place)]
-    try:
-        for place in places:
-            place.write()
-        found = _look(spark, executors, places)
-    finally:
-        for place in places:
-            with suppress(OSError):
-                place.marked.unlink()
-    if found:
-        for directory in made:
-            with suppress(OSError):  # somebody has put something there since
-                directory.rmdir()
-        raise ConfigurationError(_refusal(places, found))
+
+    def __init__(
+        self, spark: SparkSession, files: HadoopFiles, topology: Topology, checkpoint: str
+    ) -> None:
+        is_cluster = not is_local(str(spark.sparkContext.master))
+        self._spark = spark
+        self._places = _places(files, topology, checkpoint) if is_cluster else []
+        self._view = ClusterView(spark.sparkContext) if self._places else None
+        self._looked: set[str] = set()
+
+    def check_start(self) -> None:
+        """Refuse directories that executors of this moment do not have; leaves nothing behind."""
+        executors = _those_it_begins_with(self._view) if self._view else ()
+        made = [each for place in self._places for each in _missing_directories(place)]
+        refusal = self._look(executors)
+        if refusal:
+            for directory in made:
+                with suppress(OSError):  # somebody has put something there since
+                    directory.rmdir()
+            raise ConfigurationError(refusal)
+
+    def check_newcomers(self, batch_id: int, *, at_end: bool) -> None:
+        """Refuse to go on with executors that came since and do not have the directories.
+
+        What they write stays with them, and would be missing without a word. At the end of a batch
+        all that came may have written; before it those wait that are being made ready.
+        """
+        if self._view is None or self._view.registered() <= self._looked:
+            return
+        there = self._view.executors().values()
+        came = [
+            each for each in there if each.id not in self._looked and (at_end or _is_free(each))
+        ]
+        refusal = self._look(came)
+        if refusal:
+            raise QueryError(
+                f"{refusal} Micro-batch {batch_id} is not committed, and nothing is lost: start "
+                "the query again with the same checkpoint when the disk is mounted there, or "
+                "without these executors."
+            )
+
+    def _look(self, executors: Sequence[Executor]) -> str | None:
+        """Have executors look; return what is wrong, None where nothing is."""
+        if not executors or self._view is None:
+            return None
+        places = [replace(place, mark=_new_mark()) for place in self._places]
+        try:
+            for place in places:
+                place.write()
+            found, looked = _found_by(self._spark, self._view, executors, places)
+        finally:
+            for place in places:
+                with suppress(OSError):
+                    place.marked.unlink()
+        if found:
+            return _refusal(places, found)
+        self._looked.update(looked)
+        return None
 
 
 def _places(files: HadoopFiles, topology: Topology, checkpoint: str) -> list[_Place]:
@@ -117,9 +155,17 @@ def _missing_directories(place: _Place) -> list[Path]:
     return [each for each in (path, *path.parents) if not each.exists()]
 
 
-def _those_it_begins_with(spark: SparkSession) -> Sequence[Executor]:
+def _new_mark() -> str:
+    """Name a file that no machine remembers to have looked for."""
+    return f"_seen_by_executors-{uuid.uuid4().hex}"
+
+
+def _is_free(executor: Executor) -> bool:
+    return executor.running_tasks < executor.slots
+
+
+def _those_it_begins_with(view: ClusterView) -> Sequence[Executor]:
     """Return the executors that are there once no more come; none if there are none for long."""
-    view = ClusterView(spark.sparkContext)
     deadline = time.monotonic() + _EXECUTORS_WITHIN_SECONDS
     before: set[str] = set()
     while True:
@@ -130,14 +176,29 @@ def _those_it_begins_with(spark: SparkSession) -> Sequence[Executor]:
         time.sleep(_NO_MORE_CAME_SECONDS)
 
 
-def _look(
-    spark: SparkSession, executors: Sequence[Executor], places: Sequence[_Place]
-) -> set[tuple[str, str, str]]:
-    """Have every executor look; return what is wrong, the host, and the path it is wrong with."""
+def _found_by(
+    spark: SparkSession,
+    view: ClusterView,
+    executors: Sequence[Executor],
+    places: Sequence[_Place],
+) -> tuple[set[tuple[str, str, str]], set[str]]:
+    """Have every executor look; return what is wrong, the host, and the path it is wrong with.
+
+    And those that looked: for one that stays busy for seconds Spark has another do it.
+    """
     marks = "\n".join(str(place.marked) for place in places)
-    lines = pinned(spark, marks, "java.lang.String", executors).pipe(["sh", "-c", _LOOK]).collect()
+    tag = f"penstock:look:{uuid.uuid4().hex}"
+    spark.sparkContext.addJobTag(tag)
+    try:
+        look = pinned(spark, marks, "java.lang.String", executors).pipe(["sh", "-c", _LOOK])
+        lines = look.collect()
+    finally:
+        spark.sparkContext.removeJobTag(tag)
     found = [str(line).split(" ", 2) for line in lines]
-    return {(problem, host, os.path.dirname(mark)) for problem, host, mark in found}
+    deadline = time.monotonic() + _BOOKED_WITHIN_SECONDS
+    while len(ran := view.ran_on(tag)) < len(executors) and time.monotonic() < deadline:
+        time.sleep(_BOOKED_EVERY_SECONDS)
+    return {(problem, host, os.path.dirname(mark)) for problem, host, mark in found}, set(ran)
 
 
 def _refusal(places: Sequence[_Place], found: set[tuple[str, str, str]]) -> str:

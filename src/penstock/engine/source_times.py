@@ -45,8 +45,8 @@ def _measures(time: Column, only: Column | None = None) -> list[Column]:
 
 
 def seen(measures: Measures, places: Sequence[DataFrame]) -> Seen:
-    """Return what was measured of a source; nothing where no job read its rows."""
-    values = measures.read(places)
+    """Return what was measured of a source; nothing where its job had no use for its rows."""
+    values = measures.told(places)
     if values is None or not values[0]:
         return NOTHING_SEEN
     rows, newest, oldest, late = (*values, None, None, None)[:4]

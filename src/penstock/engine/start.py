@@ -24,7 +24,7 @@ from penstock.engine.runner import Runner
 from penstock.engine.schemas import quoted
 from penstock.engine.session import check_timestamps, spark_version
 from penstock.engine.setting import Setting
-from penstock.engine.shared_disk import check_executors_see
+from penstock.engine.shared_disk import SharedDisk
 from penstock.engine.slots import ElasticSlots
 from penstock.engine.state_files import check_reachable
 from penstock.errors import ConfigurationError, PenstockError, SinkError
@@ -88,7 +88,8 @@ def _start(
     files = HadoopFiles(spark)
     if topology.processes:
         check_reachable(files.qualify(checkpoint))
-    check_executors_see(spark, files, topology, checkpoint)
+    disk = SharedDisk(spark, files, topology, checkpoint)
+    disk.check_start()
     with ExitStack() as undo:
         opened = open_checkpoint(files, checkpoint, Fingerprint.of(topology))
         undo.callback(opened.lock.release)
@@ -114,7 +115,7 @@ def _start(
         for output in topology.outputs:
             _open(output.sink, opened.query_id, writer, [opened.path, *_sink_paths(topology)])
         ship_package(spark)
-        runner = Runner(spark, topology, opened, setting, writer)
+        runner = Runner(spark, topology, opened, setting, writer, disk)
         undo.callback(runner.planning.loop.close)
         with _quick_bookkeeping(spark, files.is_local(opened.path)):
             started = _start_spark_query(topology, opened, setting, runner, available_now, name)

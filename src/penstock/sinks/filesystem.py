@@ -10,7 +10,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from penstock.errors import ConfigurationError, first_line
-from penstock.regular_files import read_text
+from penstock.regular_files import MOST_BYTES, read_text
 
 _STATUS = re.compile(r"path=[^;]*?([^/;]+); isDirectory=false; length=(\d+)")
 _SCHEME_AND_AUTHORITY = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
@@ -55,11 +55,14 @@ class HadoopFiles:
             stream.close()
         store.replace(aside, self._path_of(path))
 
-    def read(self, path: str) -> str | None:
-        """Read a UTF-8 file whole, or None if there is no such file."""
+    def read(self, path: str, most_bytes: int | None = MOST_BYTES) -> str | None:
+        """Read a UTF-8 file whole, or None if there is no such file.
+
+        One on a disk that is longer than ``most_bytes`` is refused.
+        """
         store, file = self._store(path), self._path_of(path)
         if isinstance(store, _LocalDisk):
-            return read_text(store.plain_path(file))
+            return read_text(store.plain_path(file), most_bytes)
         system = store.system
         # Asked first: an exception from the JVM costs a hundred times as much as a question.
         if not system.exists(file):
