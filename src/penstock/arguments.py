@@ -90,7 +90,7 @@ def _check(owner: str, name: str, value: Any, wanted: Any) -> None:
         raise ArgumentError(f"{owner}({name}={shown(value)}) can't work. Write {words}.")
 
 
-def shown(value: object) -> str:
+def shown(value: object, most_letters: int = _MOST_LETTERS) -> str:
     """Return a value as one short line, whatever it is.
 
     >>> shown("x" * 100)[-6:], shown([1,
@@ -102,7 +102,16 @@ def shown(value: object) -> str:
     except Exception:
         text = f"a {type(value).__name__}"
     text = text.encode(errors="backslashreplace").decode()
-    return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 4]}...{text[-1]}"
+    return text if len(text) <= most_letters else f"{text[: most_letters - 4]}...{text[-1]}"
+
+
+def shown_path(path: object) -> str:
+    """Return a path whole, which is looked for by its end; a text that is none is cut off.
+
+    >>> shown_path("/a" * 100) == repr("/a" * 100), len(shown_path("a" * 9999))
+    (True, 1000)
+    """
+    return shown(str(path), 1000)
 
 
 def is_one_of(value: object, choices: Iterable[str]) -> bool:

@@ -26,7 +26,10 @@ def refused(rows: DataFrame, sink: ps.sinks.Sink, checkpoint: str) -> str:
     return said
 
 
-@pytest.mark.parametrize(("inside", "why"), [("", "File exists"), ("/inside", "Not a directory")])
+@pytest.mark.parametrize(
+    ("inside", "why"),
+    [("", "File exists"), (f"/{'deep/' * 30}inside", "Not a directory")],
+)
 def test_a_checkpoint_in_the_place_of_a_file(
     events: Events, tmp_path: Path, inside: str, why: str
 ) -> None:

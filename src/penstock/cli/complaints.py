@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from penstock.arguments import shown
+from penstock.arguments import shown_path
 from penstock.cli.command_line import ExampleGroup
 from penstock.cli.completion_script import gave_completion
 from penstock.cli.saying import say
@@ -82,7 +82,7 @@ def _tell_unforeseen(error: Exception) -> int:
     """Tell what no part of Penstock has foreseen, and return the exit code."""
     if isinstance(error, OSError) and error.filename is not None:
         _complain(
-            f"{shown(str(error.filename))} can't be used: {error.strerror}. Name another file or "
+            f"{shown_path(error.filename)} can't be used: {error.strerror}. Name another file or "
             "directory, or mend that."
         )
         return WRONG

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from penstock.arguments import shown
+from penstock.arguments import shown_path
 from penstock.engine.damaged_files import damaged_file
 from penstock.engine.full_disk import full_disk
 from penstock.engine.python_step import ERROR_MARK, LETTER_FIELDS
@@ -102,7 +102,7 @@ def refused_start(error: BaseException) -> PenstockError | None:
     if error.filename is None:
         return None
     return ConfigurationError(
-        f"{shown(str(error.filename))} can't be used: {error.strerror}. Name another place, or "
+        f"{shown_path(error.filename)} can't be used: {error.strerror}. Name another place, or "
         "mend that."
     )
 

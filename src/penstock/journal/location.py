@@ -6,7 +6,7 @@ import errno
 import stat
 from pathlib import Path
 
-from penstock.arguments import shown
+from penstock.arguments import shown_path
 from penstock.errors import ConfigurationError, first_line
 from penstock.journal.segments import segment_numbers
 
@@ -46,7 +46,7 @@ def journal_of(path: Path) -> Path:
 
 def why_unread(path: Path, error: OSError | ValueError) -> str:
     """Say why nothing can be read at a path; a null in its name is a ValueError."""
-    return f"{shown(str(path))} can't be read ({getattr(error, 'strerror', first_line(error))})"
+    return f"{shown_path(path)} can't be read ({getattr(error, 'strerror', first_line(error))})"
 
 
 def _what_is_wrong(path: Path) -> str:
@@ -69,7 +69,7 @@ def refuse_impossible(directory: Path) -> None:
             return
         why = getattr(error, "strerror", None) or first_line(error)
         raise ConfigurationError(
-            f"journal: {shown(str(directory))} can't be a directory ({why}). Name another."
+            f"journal: {shown_path(directory)} can't be a directory ({why}). Name another."
         ) from None
     if is_file:
         raise ConfigurationError(

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from penstock.arguments import check_wait, checked, shown
+from penstock.arguments import check_wait, checked, shown, shown_path
 from penstock.errors import ConfigurationError
 from penstock.journal.events import CorruptLine
 from penstock.journal.lines import Event, from_json
@@ -182,7 +182,7 @@ def read(path: str | Path, on_read: Callable[[float], object] | None = None) -> 
             return _read_directory(path, on_read)
         if path.is_file():
             return _read_file(path, on_read)
-        what = f"there is nothing at {shown(str(path))}"
+        what = f"there is nothing at {shown_path(path)}"
     except (OSError, ValueError) as error:
         what = why_unread(path, error)
     raise ConfigurationError(f"journal: {what}. Name a journal's directory.")
