@@ -169,6 +169,27 @@ def test_keys_values_and_headers_arrive_as_they_are(
     assert dict(one.headers())["penstock-id"].startswith(b"query-1/3/")
 
 
+@pytest.mark.parametrize("is_cached", [False, True])
+def test_rows_that_only_go_to_kafka_are_counted_and_move_the_watermark(
+    spark: SparkSession, broker: KafkaBroker, tmp_path: Path, is_cached: bool
+) -> None:
+    topic, copied = broker.make_topic("timed"), broker.make_topic("copied")
+    broker.send(topic, WORDS)
+    columns = ["string(value) AS word", "timestamp'2026-01-01 00:00:00Z' AS ts"]
+    rows = ps.Stream.read(
+        stream(spark, broker, topic).selectExpr(*columns), time="ts", watermark="10 seconds"
+    )
+    outlets = [rows.to(ps.sinks.kafka(broker.servers, copied, value="word"))]
+    if is_cached:
+        outlets.append(rows.to(ps.sinks.memory()))
+    query = ps.run(*outlets, checkpoint=str(tmp_path / "checkpoint"), available_now=True)
+    assert query.await_termination(WITHIN_SECONDS)
+    assert sorted((record.value() or b"").decode() for record in broker.records(copied)) == WORDS
+    status = query.status()
+    assert status.rows_in == len(WORDS)
+    assert status.watermarks_seconds == {"source": 1767225600 - 10}
+
+
 def test_a_password_is_used_and_never_shown(
     spark: SparkSession, broker: KafkaBroker, tmp_path: Path
 ) -> None:

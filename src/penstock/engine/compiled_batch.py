@@ -86,7 +86,7 @@ class CompiledBatch:
     def seen(self, sources: Sequence[Source]) -> dict[str, Seen]:
         """Return what the sources showed of their rows' times."""
         return {
-            source.name: seen(self.counters[source.name], self.places)
+            source.name: seen(source, self.counters[source.name], self.places)
             for source in sources
             if source.name in self.counters
         }

@@ -44,9 +44,12 @@ def _measures(time: Column, only: Column | None = None) -> list[Column]:
     return [counting(only=only), F.max(time).alias("newest"), F.min(time).alias("oldest")]
 
 
-def seen(measures: Measures, places: Sequence[DataFrame]) -> Seen:
-    """Return what was measured of a source; nothing where its job had no use for its rows."""
-    values = measures.told(places)
+def seen(source: Source, measures: Measures, places: Sequence[DataFrame]) -> Seen:
+    """Return what was measured of a source; nothing where its job had no use for its rows.
+
+    Raises where a watermark follows the times and Spark never told them.
+    """
+    values = measures.told(places) if source.watermark else measures.read(places)
     if values is None or not values[0]:
         return NOTHING_SEEN
     rows, newest, oldest, late = (*values, None, None, None)[:4]

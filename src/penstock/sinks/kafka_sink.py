@@ -12,6 +12,7 @@ from penstock.arguments import shown
 from penstock.errors import ConfigurationError, SinkError
 from penstock.kafka_ids import ID_HEADER
 from penstock.secrets import keep_secrets_of
+from penstock.sinks.finished_rows import finished_rows
 from penstock.sinks.kafka_records import RecordShape
 from penstock.sinks.kafka_topic import check_topic, explained, kafka_failure
 from penstock.sinks.session_classes import session_classes
@@ -65,8 +66,8 @@ class KafkaSink:
             raise SinkError(f"{self.describe()} got batch {batch_id} before open(query_id)")
         self.check(df.columns)
         records = self._shape.records(df, f"{self._query_id}/{batch_id}")
-        with session_classes(df.sparkSession):
-            writer = records.write.format("kafka").options(**self._options)
+        with session_classes(df.sparkSession), finished_rows(records) as finished:
+            writer = finished.write.format("kafka").options(**self._options)
             try:
                 writer.option("topic", self.topic).save()
             except Exception as error:
